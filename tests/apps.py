@@ -30,25 +30,25 @@ class Unhurried:
     def __init__(self) -> None:
         self.left: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
 
-    def submit(self, find: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, find: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Note one more answer to find."""
-        self.left.append((Future(), find, given))
+        self.left.append((Future(), find, arguments))
         return self.left[-1][0]
 
     def found(self) -> None:
         """Find all that is left, in order."""
         while self.left:
-            future, find, given = self.left.pop(0)
+            future, find, arguments = self.left.pop(0)
             try:
-                future.set_result(find(*given))
+                future.set_result(find(*arguments))
             except Exception as error:
                 future.set_exception(error)
 
 
 ANSWERS = later._SHORT_POOL = later._LONG_POOL = Unhurried()  # type: ignore[assignment]
 ELSEWHERE, WATCHED = later.run_in_worker, later.worker_result
-later.run_in_worker = later.worker_result = lambda find, *given, **_: find(
-    *given
+later.run_in_worker = later.worker_result = lambda find, *arguments, **_: find(
+    *arguments
 )  # processes for each process of tests would cost seconds
 
 
@@ -56,8 +56,8 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     """Return a page after its first run on these parameters of a link, with some state of its session."""
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.query_params.update(query or {})
-    for key, value in state.items():
-        app.session_state[key] = value
+    for key, content in state.items():
+        app.session_state[key] = content
     if page in places.OPEN_SECTIONS:  # an old page that is a section of a new one
         app.session_state[places.OPEN_SECTIONS[page]] = True
     place = places.NEW_PLACES.get(page, page)
@@ -71,24 +71,28 @@ def cancel_buttons(app: AppTest) -> list[Any]:
 
 def download_keys(app: AppTest) -> list[str]:
     """Return the keys of a page's download buttons, in order; AppTest knows them by their ids alone."""
-    return [element.proto.id.split("-", 2)[2] for element in app.get("download_button")]
+    return [button.proto.id.split("-", 2)[2] for button in app.get("download_button")]
 
 
 def link(query: str) -> dict[str, list[str]]:
     """Return the parameters of a link's text; one may come several times."""
     pairs = [part.split("=", 1) for part in query.split("&")] if query else []
-    return {key: [value for name, value in pairs if name == key] for key, _ in pairs}
+    return {key: [argument for name, argument in pairs if name == key] for key, _ in pairs}
 
 
 def address(app: AppTest) -> list[tuple[str, str]]:
     """Return the parameters of the address bar, repeated ones apart."""
-    found = app.query_params.items()
-    return [(key, value) for key, held in found for value in (held if isinstance(held, list) else [held])]
+    parameters = app.query_params.items()
+    return [
+        (key, argument)
+        for key, arguments in parameters
+        for argument in (arguments if isinstance(arguments, list) else [arguments])
+    ]
 
 
 def text(elements: Iterable[Any]) -> str:
     """Return what elements of a page say, as one line without backslashes."""
-    return " ".join(one.value.replace("\\", "") for one in elements)
+    return " ".join(widget.value.replace("\\", "") for widget in elements)
 
 
 def fields(spec: Any) -> set[str]:
@@ -97,11 +101,11 @@ def fields(spec: Any) -> set[str]:
         return set().union(*map(fields, spec))
     if not isinstance(spec, dict):
         return set()
-    own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-    return own.union(*map(fields, spec.values()))
+    names = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+    return names.union(*map(fields, spec.values()))
 
 
 def chart_words(app: AppTest) -> dict[str, str]:
     """Return title and subtitle of each chart of a page, by its key."""
-    metas = [loads(one.proto.spec).get("usermeta", {}) for one in app.get("vega_lite_chart")]
-    return {one["key"]: f"{one['title']} {one['subtitle']}" for one in metas if one}
+    metas = [loads(chart.proto.spec).get("usermeta", {}) for chart in app.get("vega_lite_chart")]
+    return {meta["key"]: f"{meta['title']} {meta['subtitle']}" for meta in metas if meta}

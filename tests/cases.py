@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-TOLD = 5  # failures told of one test
+MOST_FAILURES = 5  # failures told of one test
 Case = dict[str, Any]
 Test = Callable[..., None]
 
 
 @dataclass
-class Asked:
+class Selection:
     """What a run of the tests asks for: all cases and new examples, or only what concerns one name."""
 
     all: bool = False
@@ -24,44 +24,48 @@ class Asked:
     device: bool = False  # whose constants are named after it, as pmem.read-rate
 
 
-ASKED = Asked()
+SELECTION = Selection()
 
 
 def examples(count: int) -> settings:
     """Return settings that draw so many examples, ten times as many for `make slow`."""
-    return settings(max_examples=count * (10 if ASKED.all else 1))
+    return settings(max_examples=count * (10 if SELECTION.all else 1))
 
 
-def mentions(value: Any) -> bool:
+def mentions(argument: Any) -> bool:
     """Return whether a case's value is what is asked about, holds it, or is a thing of its name."""
-    if isinstance(value, str):
-        return not ASKED.words.isdisjoint((value, value.partition(".")[0] if ASKED.device else value, *value.split()))
-    if isinstance(value, Mapping):
-        return any(map(mentions, value)) or any(map(mentions, value.values()))
-    if isinstance(value, tuple | list | set | frozenset):
-        return any(map(mentions, value))
-    return any(isinstance(own := getattr(value, name, None), str) and own in ASKED.words for name in ("name", "path", "system"))
+    if isinstance(argument, str):
+        return not SELECTION.words.isdisjoint(
+            (argument, argument.partition(".")[0] if SELECTION.device else argument, *argument.split())
+        )
+    if isinstance(argument, Mapping):
+        return any(map(mentions, argument)) or any(map(mentions, argument.values()))
+    if isinstance(argument, tuple | list | set | frozenset):
+        return any(map(mentions, argument))
+    return any(
+        isinstance(text := getattr(argument, name, None), str) and text in SELECTION.words for name in ("name", "path", "system")
+    )
 
 
-def chosen(cases: list[Case], few: int) -> list[Case]:
+def sampled_cases(cases: list[Case], limit: int) -> list[Case]:
     """Return the cases to run: those asked about, or else all; a few of them, of as many different values as can be."""
     cases = [case for case in cases if mentions(case)] or cases
-    left = Random(0).sample(cases, len(cases))
-    found: list[Case] = []
-    if ASKED.all or not few:
+    pool = Random(0).sample(cases, len(cases))
+    sample: list[Case] = []
+    if SELECTION.all or not limit:
         return cases
-    seen: set[str] = set()
-    while left and len(found) < few:
-        found.append(max(left, key=lambda case: len(set(told(case)) - seen)))
-        left = [case for case in left if case is not found[-1]]
-        seen |= set(told(found[-1]))
-    return found
+    labels: set[str] = set()
+    while pool and len(sample) < limit:
+        sample.append(max(pool, key=lambda case: len(set(case_labels(case)) - labels)))
+        pool = [case for case in pool if case is not sample[-1]]
+        labels |= set(case_labels(sample[-1]))
+    return sample
 
 
-def told(case: Case) -> list[str]:
+def case_labels(case: Case) -> list[str]:
     """Return how a failure names the values of its case."""
-    names = {name: getattr(value, "path", None) or getattr(value, "__name__", value) for name, value in case.items()}
-    return [f"{name}={repr(value)[:300]}" for name, value in names.items()]
+    names = {name: getattr(argument, "path", None) or getattr(argument, "__name__", argument) for name, argument in case.items()}
+    return [f"{name}={repr(argument)[:300]}" for name, argument in names.items()]
 
 
 def run(test: Test, cases: list[Case], fixtures: Case) -> None:
@@ -72,12 +76,16 @@ def run(test: Test, cases: list[Case], fixtures: Case) -> None:
             test(**fixtures, **case)
         except (Exception, pytest.fail.Exception) as error:
             failure = error if isinstance(error, Exception) else AssertionError(str(error))
-            failure.add_note("Case: " + ", ".join(told(case)))
+            failure.add_note("Case: " + ", ".join(case_labels(case)))
             failed.append(failure)
-            if len(failed) == TOLD:
+            if len(failed) == MOST_FAILURES:
                 break
     if failed:
-        raise failed[0] if len(failed) == 1 else ExceptionGroup(f"{len(failed)} cases fail; no more than {TOLD} are told", failed)
+        raise (
+            failed[0]
+            if len(failed) == 1
+            else ExceptionGroup(f"{len(failed)} cases fail; no more than {MOST_FAILURES} are told", failed)
+        )
 
 
 def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) -> Callable[[Test], Test]:
@@ -86,23 +94,23 @@ def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) 
     Of all combinations with further `each`, `make test` runs `few` if that is given, and `make slow` all.
     """
     names = tuple(word.strip() for word in arguments.split(",")) if isinstance(arguments, str) else arguments
-    rows = [dict(zip(names, value if len(names) > 1 else (value,), strict=True)) for value in values]
+    rows = [dict(zip(names, row if len(names) > 1 else (row,), strict=True)) for row in values]
 
     def decorate(test: Test) -> Test:
-        inner, cases = getattr(test, "test", test), [row | more for row, more in product(rows, getattr(test, "cases", [{}]))]
+        inner, cases = getattr(test, "test", test), [row | case for row, case in product(rows, getattr(test, "cases", [{}]))]
         assert cases, f"{test.__name__} has no case"
         limit = few or getattr(test, "few", 0)
 
         def loop(**fixtures: Any) -> None:
-            run(inner, chosen(cases, limit), fixtures)
+            run(inner, sampled_cases(cases, limit), fixtures)
 
         signature = inspect.signature(test)
-        left = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        parameters = [parameter for name, parameter in signature.parameters.items() if name not in names]
         marks = [*getattr(test, "pytestmark", [])]
         if is_hypothesis_test(inner) or 0 < limit < len(cases):
             marks.append(pytest.mark.more.mark)
         loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
-        loop.__dict__.update(__signature__=signature.replace(parameters=left), pytestmark=marks)
+        loop.__dict__.update(__signature__=signature.replace(parameters=parameters), pytestmark=marks)
         loop.__dict__.update(test=inner, cases=cases, few=limit)
         return loop
 

@@ -11,7 +11,7 @@ from random import SystemRandom
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from tests.cases import ASKED, mentions
+from tests.cases import SELECTION, mentions
 
 FOLDER = Path(__file__).parent / "golden"
 settings.register_profile("test", deadline=None, derandomize=True, print_blob=True)
@@ -28,12 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Read the switches before the first test module is imported."""
-    ASKED.all = config.getoption("--all")
-    if ASKED.all and config.getoption("hypothesis_seed") is None:
+    SELECTION.all = config.getoption("--all")
+    if SELECTION.all and config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = str(SystemRandom().randrange(10**9))
-    settings.load_profile("slow" if ASKED.all else "test")
+    settings.load_profile("slow" if SELECTION.all else "test")
     if name := config.getoption("--about"):
-        ASKED.words, ASKED.device = named(name)
+        SELECTION.words, SELECTION.device = words_of_name(name)
 
 
 @pytest.hookimpl(trylast=True)
@@ -43,7 +43,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def named(name: str) -> tuple[frozenset[str], bool]:
+def words_of_name(name: str) -> tuple[frozenset[str], bool]:
     """Return the words that mean a name in tests, and whether it is a device's."""
     from engine.caches.policy import POLICIES
     from engine.core.catalog import summaries
@@ -51,23 +51,25 @@ def named(name: str) -> tuple[frozenset[str], bool]:
     from engine.scenario.presets import preset_names
     from engine.scenario.scenario import KNOBS
 
-    known = {
-        kind: {key: {key, getattr(value, "name", key)} for key, value in all_variants(kind).items()}
+    words_by_kind = {
+        kind: {key: {key, getattr(variant, "name", key)} for key, variant in all_variants(kind).items()}
         for kind in (*CONSTANT_BY_KIND, *TABLES)
     }
-    known |= {
+    words_by_kind |= {
         "caches": {policy: {policy} for policy in POLICIES},
         "knobs": {path: {path} for path in KNOBS},
         "presets": {key: {key} for key in preset_names()},
         "parts": {name: {name, f"{kind}/{name}"} for kind, name, _, _ in summaries()},
     }
-    for key, words in (entry for members in known.values() for entry in members.items()):
+    for key, words in (member for members in words_by_kind.values() for member in members.items()):
         if name in words or name.replace("_", "-") == key:
-            plain = key.replace("-", "_")
-            return frozenset({*words, plain, f"{plain}_at_seconds", f"faults.{plain}_at_seconds"}), name in known["devices"]
-    names = sorted(word for members in known.values() for words in members.values() for word in words)
-    near = difflib.get_close_matches(name, names, 1, 0.0)[0]
-    raise pytest.UsageError(f"NAME={name} is no system, device, part, fault, metric, cache, knob or preset; did you mean {near}?")
+            word = key.replace("-", "_")
+            return frozenset({*words, word, f"{word}_at_seconds", f"faults.{word}_at_seconds"}), name in words_by_kind["devices"]
+    names = sorted(word for members in words_by_kind.values() for words in members.values() for word in words)
+    suggestion = difflib.get_close_matches(name, names, 1, 0.0)[0]
+    raise pytest.UsageError(
+        f"NAME={name} is no system, device, part, fault, metric, cache, knob or preset; did you mean {suggestion}?"
+    )
 
 
 def seed(config: pytest.Config) -> str:
@@ -79,43 +81,43 @@ def seed(config: pytest.Config) -> str:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Say the seed before the first test."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")  # a worker has none
-    if ASKED.all and reporter:
+    if SELECTION.all and reporter:
         reporter.write_line(seed(session.config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say the seed once more after the last."""
-    if ASKED.all:
+    if SELECTION.all:
         terminalreporter.write_line(seed(config))
 
 
-def concerns(item: pytest.Function) -> bool:
+def concerns(function: pytest.Function) -> bool:
     """Return whether a test concerns the name asked about: by its cases, or because its text names it."""
-    test = getattr(item.obj, "test", item.obj)
-    cases = [*getattr(item.obj, "cases", []), *([item.callspec.params] if hasattr(item, "callspec") else [])]
+    test = getattr(function.obj, "test", function.obj)
+    cases = [*getattr(function.obj, "cases", []), *([function.callspec.params] if hasattr(function, "callspec") else [])]
     if any(map(mentions, cases)):
         return True
-    words = "|".join(map(re.escape, ASKED.words))
+    words = "|".join(map(re.escape, SELECTION.words))
     return re.search(rf'"({words})"', inspect.getsource(inspect.unwrap(test))) is not None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
     """Browser tests first: they wait more than they compute, and the longest must not be the last to begin."""
-    items.sort(key=lambda item: "browser" not in item.path.parts)
-    for item in items:
-        if is_hypothesis_test(item.obj):
-            item.add_marker("more")
-    if ASKED.words:
-        left = [item for item in items if not concerns(item)]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+    items.sort(key=lambda function: "browser" not in function.path.parts)
+    for function in items:
+        if is_hypothesis_test(function.obj):
+            function.add_marker("more")
+    if SELECTION.words:
+        deselected = [function for function in items if not concerns(function)]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [function for function in items if function not in set(deselected)]
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Return `same(name, text)`, which fails unless the golden file `name` holds `text`."""
+    """Return `compare(name, text)`, which fails unless the golden file `name` holds `text`."""
 
-    def same(name: str, text: str) -> None:
+    def compare(name: str, text: str) -> None:
         path = FOLDER / name
         if request.config.getoption("--golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert path.exists(), f"{path} is missing; write it with `make golden`"
         assert path.read_text(encoding="utf-8") == text, f"{path} differs; if that is intended, run `make golden`"
 
-    return same
+    return compare
 
 
 @pytest.fixture

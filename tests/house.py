@@ -16,8 +16,8 @@ PLAN = tomllib.loads((Path(__file__).parent / "house.toml").read_text(encoding="
 PARTS = ("engine", "pages", "tests")
 ORDER: Mapping[str, tuple[str, ...]] = {part: tuple(order) for part, order in PLAN["order"].items()}
 VARIANTS = tuple(PLAN["variants"])
-OUTSIDE = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
-MANY = PLAN["limits"]["files in a folder"]
+FOREIGN_PACKAGES = ("streamlit", "altair", "pages", "app", "tests", "benchmarks")
+MOST_FILES = PLAN["limits"]["files in a folder"]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -68,84 +68,84 @@ def code_lines(path: Path) -> int:
 
 def rooms() -> dict[str, tuple[int, int, int]]:
     """Return by folder its own files, physical lines, and lines of code."""
-    found: dict[str, list[Path]] = defaultdict(list)
+    paths_by_folder: dict[str, list[Path]] = defaultdict(list)
     for part in PARTS:
         for path in files(part):
-            found[str(path.parent)].append(path)
+            paths_by_folder[str(path.parent)].append(path)
     return {
         room: (
-            len(inside),
-            sum(text(path).count("\n") for path in inside),
-            sum(map(code_lines, inside)),
+            len(paths),
+            sum(text(path).count("\n") for path in paths),
+            sum(map(code_lines, paths)),
         )
-        for room, inside in sorted(found.items())
+        for room, paths in sorted(paths_by_folder.items())
     }
 
 
 def crowded() -> dict[str, int]:
-    """Return the folders with more than MANY Python files beside __init__."""
+    """Return the folders with more than MOST_FILES Python files beside __init__."""
     count = Counter(str(path.parent) for part in PARTS for path in files(part) if path.name != "__init__.py")
-    return {room: n for room, n in sorted(count.items()) if n > MANY and room not in VARIANTS}
+    return {room: n for room, n in sorted(count.items()) if n > MOST_FILES and room not in VARIANTS}
 
 
 @cache
 def imports(part: str) -> Mapping[str, frozenset[str]]:
     """Return which modules of a part each of them imports, late imports included."""
-    known = {module(path): path for path in files(part)}
-    return {name: frozenset(_imports(name, path, known)) - {name} for name, path in known.items()}
+    path_by_module = {module(path): path for path in files(part)}
+    return {name: frozenset(_imports(name, path, path_by_module)) - {name} for name, path in path_by_module.items()}
 
 
-def _imports(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+def _imports(name: str, path: Path, path_by_module: Mapping[str, Path]) -> Iterator[str]:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
+            yield from (alias.name for alias in node.names if alias.name in path_by_module)
         elif isinstance(node, ast.ImportFrom):
-            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
-            base = ".".join(filter(None, (above, node.module)))
+            parent = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, (parent, node.module)))
             for alias in node.names:
-                full = f"{base}.{alias.name}"
-                if full in known or base in known:
-                    yield full if full in known else base
+                target = f"{base}.{alias.name}"
+                if target in path_by_module or base in path_by_module:
+                    yield target if target in path_by_module else base
 
 
 def packages(part: str) -> Mapping[str, frozenset[str]]:
     """Return which rooms of a part each room imports; files at its root stand one by one."""
     rooms: dict[str, set[str]] = defaultdict(set)
-    for name, others in imports(part).items():
-        rooms[_room(name)] |= {_room(other) for other in others} - {_room(name)}
-    return {room: frozenset(others) for room, others in rooms.items()}
+    for name, targets in imports(part).items():
+        rooms[_room(name)] |= {_room(target) for target in targets} - {_room(name)}
+    return {room: frozenset(targets) for room, targets in rooms.items()}
 
 
 def folders(part: str) -> Mapping[str, frozenset[str]]:
     """Return which folders of a part each folder imports, at any depth."""
     folder = {module(path): str(path.parent) for path in files(part)}
-    inside: dict[str, set[str]] = defaultdict(set)
-    for name, others in imports(part).items():
-        inside[folder[name]] |= {folder[other] for other in others} - {folder[name]}
-    return {name: frozenset(others) for name, others in inside.items()}
+    imported: dict[str, set[str]] = defaultdict(set)
+    for name, targets in imports(part).items():
+        imported[folder[name]] |= {folder[target] for target in targets} - {folder[name]}
+    return {name: frozenset(targets) for name, targets in imported.items()}
 
 
 def upward(part: str) -> list[str]:
     """Return the imports of a part that go from a room to one that stands above it."""
-    edges = ((name, other) for name, others in imports(part).items() for other in others)
-    return sorted(f"{name} imports {other}" for name, other in edges if _floor(other) > _floor(name))
+    edges = ((name, target) for name, targets in imports(part).items() for target in targets)
+    return sorted(f"{name} imports {target}" for name, target in edges if _floor(target) > _floor(name))
 
 
 def _floor(name: str) -> int:
-    part, _, below = name.partition(".")
-    return ORDER[part].index("scripts" if name in scripts() else below.split(".")[0]) if below else 0
+    part, _, inner_name = name.partition(".")
+    return ORDER[part].index("scripts" if name in scripts() else inner_name.split(".")[0]) if inner_name else 0
 
 
 def outward() -> list[str]:
     """Return the imports with which the engine reaches out of itself, and those that are absolute."""
-    found = []
+    sentences = []
     for path in files("engine"):
         for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            found += [f"{path} imports {name}" for name in names if name.split(".")[0] in (*OUTSIDE, "engine")]
-    return found
+            sentences += [f"{path} imports {name}" for name in names if name.split(".")[0] in (*FOREIGN_PACKAGES, "engine")]
+    return sentences
 
 
 def _room(name: str) -> str:
@@ -155,19 +155,21 @@ def _room(name: str) -> str:
 def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
     """Return the sets of names that reach each other (Tarjan's components of more than one)."""
     reach = {name: _reach(graph, name) for name in graph}
-    together = {frozenset({name, *(other for other in reach[name] if name in reach.get(other, ()))}) for name in graph}
-    return sorted(sorted(one) for one in together if len(one) > 1)
+    components = {
+        frozenset({name, *(neighbour for neighbour in reach[name] if name in reach.get(neighbour, ()))}) for name in graph
+    }
+    return sorted(sorted(component) for component in components if len(component) > 1)
 
 
 def _reach(graph: Mapping[str, frozenset[str]], start: str) -> set[str]:
-    seen: set[str] = set()
+    reached: set[str] = set()
     waiting = [start]
     while waiting:
-        for other in graph.get(waiting.pop(), ()):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return seen
+        for neighbour in graph.get(waiting.pop(), ()):
+            if neighbour not in reached:
+                reached.add(neighbour)
+                waiting.append(neighbour)
+    return reached
 
 
 def class_names() -> dict[str, int]:

@@ -32,7 +32,7 @@ from tests.machines import TINY
 from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios
 
 MARK = "EMBERPOOL_STORM"
-FULL_SECONDS, ALIKE = 0.02, 4
+FULL_SECONDS, CLASS_SIZE = 0.02, 4
 SLICES: dict[Fidelity, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
 VICTIMS = ("worker", "service", "app", "command")
@@ -46,31 +46,33 @@ while True:
     except owner.AlreadyOwned: time.sleep(0.1)
 """
 APP = """
-import sys, time; from pathlib import Path; from engine.store import requests, status; from tests.kill_storm import asked
-store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-request = requests.submit(store, asked(how, number, sys.argv[4]), how, session=f"app {how}")
+import sys, time; from pathlib import Path; from engine.store import requests, status; from tests.kill_storm import slice_points
+store, fidelity, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+request = requests.submit(store, slice_points(fidelity, number, sys.argv[4]), fidelity, session=f"app {fidelity}")
 while not status.status(store, request).is_ended:
     requests.renew_lease(store, request); time.sleep(0.3)
 """
 COMMAND = """
 import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep
-from engine.store import requests; from tests.kill_storm import asked
-store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+from engine.store import requests; from tests.kill_storm import slice_points
+store, fidelity, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 import functools; service.serve = functools.partial(service.serve, compute=sys.argv[4])
-request = requests.submit(store, asked(how, number, sys.argv[4]), how, session="command")
+request = requests.submit(store, slice_points(fidelity, number, sys.argv[4]), fidelity, session="command")
 sweep._until_ended(store, request, 2)
 """
 ASKING: tuple[tuple[str, str, Fidelity], ...] = (("app", APP, "full"), ("command", COMMAND, "estimate"))
 
 
-def asked(how: Fidelity, number: int, compute: str) -> Sequence[Scenario]:
+def slice_points(fidelity: Fidelity, number: int, compute: str) -> Sequence[Scenario]:
     """The points of one slice of the sweep."""
-    first = FIRST_SEED + number * SLICES[how]
-    seeds = range(first, first + SLICES[how])
+    start = FIRST_SEED + number * SLICES[fidelity]
+    seeds = range(start, start + SLICES[fidelity])
     if compute == COMPUTE:
-        return scenarios(seeds, FULL_SECONDS if how == "full" else 0.0)
-    links = {seed: 4.0 * 2 ** (seed % ALIKE) for seed in seeds}
-    return [with_values(TINY, {"data.seed": seed // ALIKE, "machine.cxl_bandwidth_GBps": link}) for seed, link in links.items()]
+        return scenarios(seeds, FULL_SECONDS if fidelity == "full" else 0.0)
+    links = {seed: 4.0 * 2 ** (seed % CLASS_SIZE) for seed in seeds}
+    return [
+        with_values(TINY, {"data.seed": seed // CLASS_SIZE, "machine.cxl_bandwidth_GBps": link}) for seed, link in links.items()
+    ]
 
 
 class Storm:
@@ -96,19 +98,19 @@ class Storm:
     def tend(self) -> None:
         """Have every kind running, on the first slice that is not finished."""
         self.start("service", OWNER, self.compute)
-        for kind, code, how in ASKING:
+        for kind, code, fidelity in ASKING:
             if kind in self.living and self.living[kind].poll() == 0:
-                self.slice[how] += 1
-            self.start(kind, code, how, str(self.slice[how]), self.compute)
+                self.slice[fidelity] += 1
+            self.start(kind, code, fidelity, str(self.slice[fidelity]), self.compute)
 
     def kill(self) -> None:
         """Kill a random process, half of the time a worker; those that a killed one leaves must go by themselves."""
-        there = {kind: process.pid for kind, process in self.living.items() if process.poll() is None}
-        workers = [child for pid in there.values() for child in offspring(pid)]
+        pids = {kind: process.pid for kind, process in self.living.items() if process.poll() is None}
+        workers = [child for pid in pids.values() for child in offspring(pid)]
         if workers and self.random.random() < 0.6:
             name, victim = "worker", self.random.choice(workers)
         else:
-            name, victim = self.random.choice(list(there.items()))
+            name, victim = self.random.choice(list(pids.items()))
             self.orphans |= dict.fromkeys(offspring(victim), 0)
         stake = finished(self.store) - self.safe
         try:
@@ -125,8 +127,8 @@ class Storm:
     def look(self) -> None:
         """Compare what was finished before, and note what is now."""
         rows = {key: row for key, row in ask(self.store, "SELECT key, checksum || created FROM results")}
-        changed = [key for key, row in self.finished.items() if rows.get(key) != row]
-        assert not changed, f"{len(changed)} finished points are lost or changed"
+        differences = [key for key, row in self.finished.items() if rows.get(key) != row]
+        assert not differences, f"{len(differences)} finished points are lost or changed"
         self.finished = rows
 
     def bury(self) -> None:
@@ -175,32 +177,34 @@ def offspring(parent: int) -> list[int]:
             continue
         if fields[0] != "Z":
             parents[int(path.parent.name)] = int(fields[1])
-    children = [pid for pid, of in parents.items() if of == parent]
+    children = [pid for pid, parent_pid in parents.items() if parent_pid == parent]
     return children + [grandchild for child in children for grandchild in offspring(child)]
 
 
 def left_over(store: Path) -> list[int]:
     """The living processes that descend from this storm."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"{MARK}={store}".encode() in path.read_bytes() and lives(int(path.parent.name)):
-                found.append(int(path.parent.name))
+                pids.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def tables(store: Path, slices: dict[Fidelity, int], compute: str) -> list[str]:
     """Ask for every slice once more, compute what is missing, and return the tables."""
-    found = []
-    for how, number in slices.items():
-        for one in range(number + 1):
-            points = asked(how, one, compute)
-            requests.submit(store, points, how, keeps_on=True)
+    texts = []
+    for fidelity, number in slices.items():
+        for slice_number in range(number + 1):
+            points = slice_points(fidelity, slice_number, compute)
+            requests.submit(store, points, fidelity, keeps_on=True)
             service.serve(store, 2, 0.0, compute)
-            found.append(csv_text([result for _, result in result_rows.stored_results(store, points, how) if result], how))
-    return found
+            texts.append(
+                csv_text([result for _, result in result_rows.stored_results(store, points, fidelity) if result], fidelity)
+            )
+    return texts
 
 
 def storm(folder: Path, kills: int, seed: int = 0, compute: str = COMPUTE) -> dict[str, object]:
@@ -217,14 +221,14 @@ def storm(folder: Path, kills: int, seed: int = 0, compute: str = COMPUTE) -> di
     disturbed = tables(store, blown.slice, compute)
     blown.look()
     twice = ask(store, "SELECT key FROM claims WHERE ending = 'kept' GROUP BY key HAVING count(*) > 1")
-    late = ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
-    assert not twice and not late
+    repeats = ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
+    assert not twice and not repeats
     assert ask(store, "PRAGMA integrity_check") == [("ok",)]
     assert disturbed == tables(folder / "calm.sqlite", blown.slice, compute), "the tables differ"
-    begun = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
+    claim_counts = ask(store, "SELECT count(*), count(DISTINCT key) FROM claims")[0]
     assert not owner.is_owned(store)
     return {**blown.killed, "killed early": blown.early, "points at stake": blown.points_at_stake,
-            "finished": finished(store), "begun": begun[0], "blamed in the storm": blamed,
+            "finished": finished(store), "begun": claim_counts[0], "blamed in the storm": blamed,
             "longest orphan [looks]": blown.longest,
             "seconds": round(time.monotonic() - start)}  # fmt: skip
 
@@ -235,6 +239,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--made-up", action="store_true")
     arguments = parser.parse_args()
-    chosen = COMPUTE if arguments.made_up else worker.COMPUTE
+    computation = COMPUTE if arguments.made_up else worker.COMPUTE
     with tempfile.TemporaryDirectory() as folder:
-        print(storm(Path(folder), arguments.kills, arguments.seed, chosen))
+        print(storm(Path(folder), arguments.kills, arguments.seed, computation))

@@ -47,23 +47,26 @@ def scenario(name: str, system: str, **knobs: Any) -> Scenario:
 
 
 @cache
-def _rows(asked: Scenario) -> tuple[float, float]:
-    accesses = expected_accesses(asked)
+def _rows(scenario: Scenario) -> tuple[float, float]:
+    accesses = expected_accesses(scenario)
     return float(accesses.unique_rows.sum()), float(accesses.raw_lookups.sum() / accesses.lookups.sum())
 
 
-def flow(asked: Scenario, batches: int) -> Traffic:
+def flow(scenario: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
-    rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
+    rows, raw_share = _rows(Scenario(model=scenario.model, data=scenario.data))
     amounts = {"rows": rows, "raw_share": raw_share, "misses": rows / 3, "cold": rows / 4, "popular": 0.4}
-    found, caches = {name: np.array([amount]) for name, amount in amounts.items()}, load_variant("systems", asked.system).caches
-    found |= {"levels": np.array([[rows * share for share in level_shares(asked, *caches(asked))]])} if caches else {}
-    return repeat_batch(traffic(asked, **found), batches)
+    arrays, caches = (
+        {name: np.array([amount]) for name, amount in amounts.items()},
+        load_variant("systems", scenario.system).caches,
+    )
+    arrays |= {"levels": np.array([[rows * share for share in level_shares(scenario, *caches(scenario))]])} if caches else {}
+    return repeat_batch(traffic(scenario, **arrays), batches)
 
 
-def counted(asked: Scenario, batches: int) -> Traffic:
+def counted_flow(scenario: Scenario, batches: int) -> Traffic:
     """Return what the first batches of a run touch, counted from their ids as a full run does."""
-    settled = fit(asked)
+    settled = fit(scenario)
     return counted_traffic(replace(settled, scenario=with_values(settled.scenario, {"run.batches": batches})))
 
 
@@ -73,19 +76,19 @@ def uneven(amounts: Traffic, seed: int = 1) -> Traffic:
     return replace(amounts, rows=amounts.rows * factors, misses=amounts.misses * factors, cold=amounts.cold * factors)
 
 
-def ready(asked: Scenario) -> Machine:
+def ready(scenario: Scenario) -> Machine:
     """Return the scenario's machine."""
-    return machine_of(fit(asked))
+    return machine_of(fit(scenario))
 
 
-def planned(m: Machine, amounts: Traffic) -> TaskGraph:
+def task_graph(m: Machine, amounts: Traffic) -> TaskGraph:
     """Return the tasks of these batches, with an amount for each of them."""
     return m.system.graph(m.settled, amounts)
 
 
-def line(asked: Scenario, batches: int = 20) -> Timeline:
+def line(scenario: Scenario, batches: int = 20) -> Timeline:
     """Return the timeline of equal batches."""
-    return schedule(ready(asked), flow(asked, batches))
+    return schedule(ready(scenario), flow(scenario, batches))
 
 
 def every_machine() -> Iterator[tuple[str, Scenario]]:
@@ -96,6 +99,6 @@ def every_machine() -> Iterator[tuple[str, Scenario]]:
                 yield f"{name} {system} {number}", scenario(name, system, **knobs)
 
 
-def stored(device: Device, work: Work) -> np.ndarray:
+def media_bytes(device: Device, work: Work) -> np.ndarray:
     """Return the bytes that the media of `device` stores for `work`."""
     return np.atleast_1d(np.asarray(stored_bytes(device, work), dtype=np.float64))

@@ -35,8 +35,8 @@ class Place:
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes whose value matters: neither annotations nor messages nor nested functions and classes."""
-    for field, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
+    for field, children in ast.iter_fields(node):
+        for child in children if isinstance(children, list) else [children]:
             nested = (ast.FunctionDef, ast.ClassDef, ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)
             if isinstance(child, ast.AST) and field not in UNSEEN and not isinstance(child, nested):
                 if not (field == "slice" and isinstance(child, ast.Tuple)):
@@ -44,12 +44,12 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _walk(child)
 
 
-def _with(node: ast.AST, **changes: Any) -> str:
+def _changed_text(node: ast.AST, **changes: Any) -> str:
     """Return the text of a node with some of its fields changed, in parentheses where it may need them."""
-    changed = copy.copy(node)
-    for name, value in changes.items():
-        setattr(changed, name, value)
-    text = ast.unparse(changed)
+    variant = copy.copy(node)
+    for name, replacement in changes.items():
+        setattr(variant, name, replacement)
+    text = ast.unparse(variant)
     return f"({text})" if isinstance(node, ast.BinOp | ast.Compare | ast.BoolOp) else text
 
 
@@ -58,12 +58,12 @@ def _sites_of(node: Any) -> Iterator[tuple[str, str]]:
     match node:
         case ast.Compare(ops=[op]):
             if type(op) in STRICT:
-                yield "strictness", _with(node, ops=[STRICT[type(op)]()])
-            yield "direction", _with(node, ops=[OPPOSITE[type(op)]()])
+                yield "strictness", _changed_text(node, ops=[STRICT[type(op)]()])
+            yield "direction", _changed_text(node, ops=[OPPOSITE[type(op)]()])
         case ast.BoolOp(op=op):
-            yield "boolean", _with(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
+            yield "boolean", _changed_text(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
         case ast.Tuple(elts=[_, _, *_], ctx=ast.Load()):
-            yield from (("element", _with(node, elts=node.elts[:n] + node.elts[n + 1 :])) for n in range(len(node.elts)))
+            yield from (("element", _changed_text(node, elts=node.elts[:n] + node.elts[n + 1 :])) for n in range(len(node.elts)))
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             yield "condition", f"(not ({ast.unparse(test)}))"
         case ast.Assign() | ast.AugAssign() | ast.Expr():
@@ -78,7 +78,7 @@ def _sites_of(node: Any) -> Iterator[tuple[str, str]]:
 def _sites_of_number(node: Any) -> Iterator[tuple[str, str]]:
     match node:
         case ast.BinOp(op=op) if type(op) in SWAPS:
-            yield "arithmetic", _with(node, op=SWAPS[type(op)]())
+            yield "arithmetic", _changed_text(node, op=SWAPS[type(op)]())
             if isinstance(op, ast.Add):
                 yield from (("term", f"({ast.unparse(term)})") for term in (node.left, node.right))
         case ast.Constant(value=bool(value)):
@@ -92,55 +92,59 @@ def _sites_of_number(node: Any) -> Iterator[tuple[str, str]]:
 def _sites_of_call(node: ast.Call) -> Iterator[tuple[str, str]]:
     match node.func:
         case ast.Name(id=name) if name in EXTREMES:
-            yield "extreme", _with(node, func=ast.Name(EXTREMES[name]))
+            yield "extreme", _changed_text(node, func=ast.Name(EXTREMES[name]))
         case ast.Attribute(value=ast.Name(id="np"), attr=name) if name in EXTREMES:
-            yield "extreme", _with(node, func=ast.Attribute(node.func.value, EXTREMES[name]))
-    for n, (one, two) in enumerate(zip(node.args, node.args[1:], strict=False)):
-        words = isinstance(one, ast.Constant) and isinstance(one.value, str)
-        if type(one) is type(two) and ast.unparse(one) != ast.unparse(two) and not words:
-            yield "arguments", _with(node, args=[*node.args[:n], two, one, *node.args[n + 2 :]])
+            yield "extreme", _changed_text(node, func=ast.Attribute(node.func.value, EXTREMES[name]))
+    for n, (argument, neighbour) in enumerate(zip(node.args, node.args[1:], strict=False)):
+        words = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+        if type(argument) is type(neighbour) and ast.unparse(argument) != ast.unparse(neighbour) and not words:
+            yield "arguments", _changed_text(node, args=[*node.args[:n], neighbour, argument, *node.args[n + 2 :]])
 
 
 def _sites(root: Any) -> dict[str, list[Site]]:
-    found: dict[str, list[Site]] = {}
+    sites: dict[str, list[Site]] = {}
     bound: set[str] = set()  # dropping a name's only assignment says nothing about tests
     for node in _walk(root):
         for operator, text in _sites_of(node):
             if operator == "statement" and isinstance(node, ast.Assign):
                 names = {ast.unparse(target) for target in node.targets if not isinstance(target, ast.Attribute | ast.Subscript)}
-                bound, new = bound | names, names - bound
-                if new:
+                bound, first_names = bound | names, names - bound
+                if first_names:
                     continue
             target = node.test if operator == "condition" else node  # type: ignore[attr-defined]
-            found.setdefault(operator, []).append((target, text))
-    return found
+            sites.setdefault(operator, []).append((target, text))
+    return sites
 
 
 def places(tree: Path) -> dict[str, Place]:
     """Return what of a checkout's engine can be mutated, by a name that does not depend on the file."""
-    found: dict[str, list[Place]] = {}
+    places_by_name: dict[str, list[Place]] = {}
     for path in sorted((tree / "engine").rglob("*.py")):
         if not UNDRAWN & set(path.parts):
-            for name, node in _named(ast.parse(path.read_text(encoding="utf-8")), ""):
+            for name, node in _definitions(ast.parse(path.read_text(encoding="utf-8")), ""):
                 if sites := _sites(node):
-                    found.setdefault(name, []).append(Place(str(path.relative_to(tree)), name, node, sites))
-    several = {f"{at.name}@{_digest(at.node)}": at for same in found.values() if len(same) > 1 for at in same}
-    return {name: same[0] for name, same in found.items() if len(same) == 1} | several
+                    places_by_name.setdefault(name, []).append(Place(str(path.relative_to(tree)), name, node, sites))
+    namesakes = {
+        f"{place.name}@{_digest(place.node)}": place for group in places_by_name.values() if len(group) > 1 for place in group
+    }
+    return {name: group[0] for name, group in places_by_name.items() if len(group) == 1} | namesakes
 
 
 def _digest(node: Any) -> str:
     """Return a few digits that say what a place does, whatever its docstring says."""
-    said = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
-    parts = [node.args, *node.body[said:]] if isinstance(node, ast.FunctionDef) else [node]
+    has_docstring = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
+    parts = [node.args, *node.body[has_docstring:]] if isinstance(node, ast.FunctionDef) else [node]
     return hashlib.sha256(" ".join(map(ast.dump, parts)).encode()).hexdigest()[:8]
 
 
-def _named(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+def _definitions(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     for child in node.body:
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
             if isinstance(child, ast.FunctionDef):
                 yield prefix + child.name, child
-            yield from _named(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else f"{prefix}{child.name}/")
+            yield from _definitions(
+                child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else f"{prefix}{child.name}/"
+            )
         elif isinstance(child, ast.Assign | ast.AnnAssign) and child.value and not isinstance(node, ast.FunctionDef):
             target = child.targets[0] if isinstance(child, ast.Assign) else child.target
             yield prefix + ast.unparse(target), ast.Starred(child.value)
@@ -148,20 +152,20 @@ def _named(node: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 def draw(trees: list[dict[str, Place]], seed: int, count: int) -> list[str]:
     """Return mutants' names: pairs of function and operator that all trees have, then one of their places."""
-    pairs = set.intersection(*({(name, op) for name, at in tree.items() for op in at.sites} for tree in trees))
+    pairs = set.intersection(*({(name, op) for name, place in tree.items() for op in place.sites} for tree in trees))
     chance = random.Random(seed)
-    chosen = chance.sample(sorted(pairs), count)
-    return [f"{name}:{op}:{chance.randrange(min(len(tree[name].sites[op]) for tree in trees))}" for name, op in chosen]
+    sample = chance.sample(sorted(pairs), count)
+    return [f"{name}:{op}:{chance.randrange(min(len(tree[name].sites[op]) for tree in trees))}" for name, op in sample]
 
 
-def mutate(checkout: Path, at: Place, operator: str, ordinal: int) -> str:
+def mutate(checkout: Path, place: Place, operator: str, ordinal: int) -> str:
     """Change one place in a checkout, and return what was changed, as a line."""
-    node, new = at.sites[operator][ordinal]
-    path = checkout / at.path
+    node, replacement = place.sites[operator][ordinal]
+    path = checkout / place.path
     lines = path.read_bytes().splitlines(keepends=True)
     starts = [0, *(sum(map(len, lines[: n + 1])) for n in range(len(lines)))]
-    first = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-    last = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+    start = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
+    end = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
     text = b"".join(lines)
-    path.write_bytes(text[:first] + new.encode() + text[last:])
-    return f"{at.path}:{node.lineno}  {' '.join(text[first:last].decode().split())}  ->  {new}"  # type: ignore[attr-defined]
+    path.write_bytes(text[:start] + replacement.encode() + text[end:])
+    return f"{place.path}:{node.lineno}  {' '.join(text[start:end].decode().split())}  ->  {replacement}"  # type: ignore[attr-defined]

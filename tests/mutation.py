@@ -24,64 +24,70 @@ UNRUN = {"test_house.py", "test_typed.py", "test_acceptance.py"}  # they judge t
 FIRST_TIER = "not slow and not browser"
 
 
-def related(tree: Path, at: Place, measured: dict[str, Any]) -> list[str]:
+def related(tree: Path, place: Place, measurements: dict[str, Any]) -> list[str]:
     """Return the test files that run a place, those first that are quick and do little else.
 
     Compiled kernels and constants are not seen to run: they count with their file, or else with the files that name them.
     """
-    name = re.split(r"[./]", at.name.split("@")[0])[-1]
-    place = f"{at.path}:{at.name.split('@')[0].replace('/', '.<locals>.')}"
-    exact = {test for test, of in measured.items() if place in of["calls"]}
+    name = re.split(r"[./]", place.name.split("@")[0])[-1]
+    function = f"{place.path}:{place.name.split('@')[0].replace('/', '.<locals>.')}"
+    exact = {test for test, measurement in measurements.items() if function in measurement["calls"]}
     word = re.compile(rf"\b{re.escape(name)}\b")
     naming = {str(p.relative_to(tree)) for p in (tree / "engine").rglob("*.py") if word.search(p.read_text(encoding="utf-8"))}
-    for files in ({at.path}, naming):
-        calls = {test: sum(call.split(":")[0] in files for call in of["calls"]) for test, of in measured.items()}
+    for files in ({place.path}, naming):
+        calls = {
+            test: sum(call.split(":")[0] in files for call in measurement["calls"]) for test, measurement in measurements.items()
+        }
         if any(calls.values()):
             break
-    cost = {test: float(of["seconds"]) * len(of["calls"]) / calls[test] for test, of in measured.items() if calls[test]}
+    cost = {
+        test: float(measurement["seconds"]) * len(measurement["calls"]) / calls[test]
+        for test, measurement in measurements.items()
+        if calls[test]
+    }
     return sorted((test for test in cost if test in exact or not exact), key=cost.__getitem__)
 
 
 def files_of_tests(tree: Path) -> list[str]:
     """Return the test files that mutants are shown to, in whatever folder; none drives a browser."""
-    found = (path.relative_to(tree) for path in (tree / "tests").rglob("test_*.py") if path.name not in UNRUN)
-    return sorted(str(path) for path in found if "browser" not in path.parts)
+    paths = (path.relative_to(tree) for path in (tree / "tests").rglob("test_*.py") if path.name not in UNRUN)
+    return sorted(str(path) for path in paths if "browser" not in path.parts)
 
 
-def noted(tree: Path, out: Path) -> dict[str, Any]:
+def noted(tree: Path, path: Path) -> dict[str, Any]:
     """Return what was measured, by where each test file lies today: one that has moved is known by its name."""
-    known: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
-    moved = {Path(test).name: of for test, of in known.items()}
-    found = {test: known.get(test) or moved.get(Path(test).name) for test in files_of_tests(tree)}
-    return {test: of for test, of in found.items() if of}
+    measurements: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    by_name = {Path(test).name: measurement for test, measurement in measurements.items()}
+    current = {test: measurements.get(test) or by_name.get(Path(test).name) for test in files_of_tests(tree)}
+    return {test: measurement for test, measurement in current.items() if measurement}
 
 
-def measure(tree: Path, out: Path, limit: float) -> None:
+def measure(tree: Path, path: Path, limit: float) -> None:
     """Run each test file alone, for at most `limit` seconds, and note its time and the functions of the engine that it calls."""
-    measured = noted(tree, out)
+    measurements = noted(tree, path)
     for test in files_of_tests(tree):
-        if test not in measured:
-            calls = out.with_suffix(".calls")
+        if test not in measurements:
+            calls = path.with_suffix(".calls")
             calls.unlink(missing_ok=True)
             began = time.monotonic()
             _pytest(tree, [test, "-p", "tests.mutation"], limit, {"MUTATION_CALLS": str(calls)})
-            seen = calls.read_text().split("\n") if calls.exists() else []
-            measured[test] = {"seconds": round(time.monotonic() - began, 1), "calls": seen}
-            out.write_text(json.dumps(measured, indent=0))
+            functions = calls.read_text().split("\n") if calls.exists() else []
+            measurements[test] = {"seconds": round(time.monotonic() - began, 1), "calls": functions}
+            path.write_text(json.dumps(measurements, indent=0))
 
 
 def pytest_configure() -> None:
     """Note, as a plugin of pytest, each function of the engine that is called, without following its lines."""
     noted: set[Any] = set()
-    calls, here = Path(os.environ["MUTATION_CALLS"]), f"{Path.cwd()}{os.sep}"
+    calls, root = Path(os.environ["MUTATION_CALLS"]), f"{Path.cwd()}{os.sep}"
 
     def call(frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
         if code not in noted:
             noted.add(code)
-            if code.co_filename.startswith(f"{here}engine"):
+            if code.co_filename.startswith(f"{root}engine"):
                 with calls.open("a") as file:
-                    file.write(f"{code.co_filename.removeprefix(here)}:{code.co_qualname}\n")
+                    file.write(f"{code.co_filename.removeprefix(root)}:{code.co_qualname}\n")
 
     threading.settrace(call)
     sys.settrace(call)
@@ -102,28 +108,30 @@ def _pytest(tree: Path, arguments: list[str], limit: float, environment: dict[st
     return "" if run.returncode in (0, 5) else failed[1] if failed else "before any test"
 
 
-def judge(tree: Path, at: Place, mutant: str, measured: dict[str, Any], budget: float, only: list[str] | None) -> dict[str, Any]:
+def judge(
+    tree: Path, place: Place, mutant: str, measurements: dict[str, Any], budget: float, chosen_tests: list[str] | None
+) -> dict[str, Any]:
     """Show one mutant, in a copy of the checkout, to the test files that run it, and return what became of it."""
     _, operator, ordinal = mutant.rsplit(":", 2)
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         checkout = Path(folder) / "checkout"
         shutil.copytree(tree, checkout, ignore=shutil.ignore_patterns(".git", ".venv", ".emberpool", ".hypothesis"))
-        changed = mutate(checkout, at, operator, int(ordinal))
-        tests, began, verdict = only or related(tree, at, measured), time.monotonic(), ""
+        change = mutate(checkout, place, operator, int(ordinal))
+        tests, began, verdict = chosen_tests or related(tree, place, measurements), time.monotonic(), ""
         while tests and not verdict and time.monotonic() - began < budget:
-            some, tests = tests[:4], tests[4:]
-            expected = sum(float(measured.get(test, {"seconds": 60})["seconds"]) for test in some)
-            verdict = _pytest(checkout, some, 3 * expected + 120)
+            portion, tests = tests[:4], tests[4:]
+            expected = sum(float(measurements.get(test, {"seconds": 60})["seconds"]) for test in portion)
+            verdict = _pytest(checkout, portion, 3 * expected + 120)
     fate = "timed out" if verdict == "time" else "killed" if verdict else "survived"
     seconds = round(time.monotonic() - began)
-    return {"mutant": mutant, "fate": fate, "by": verdict, "seconds": seconds, "unasked": len(tests), "change": changed}
+    return {"mutant": mutant, "fate": fate, "by": verdict, "seconds": seconds, "unasked": len(tests), "change": change}
 
 
 def report(results: list[dict[str, Any]]) -> str:
     """Return a table of what became of the mutants, survivors last, and the score."""
-    rows = sorted(results, key=lambda one: (one["fate"] == "survived", one["mutant"]))
-    lines = [f"{one['fate']:9}  {one['mutant']:60}  {one['by'] or one['change']}" for one in rows]
-    dead = sum(one["fate"] != "survived" for one in results)
+    rows = sorted(results, key=lambda result: (result["fate"] == "survived", result["mutant"]))
+    lines = [f"{result['fate']:9}  {result['mutant']:60}  {result['by'] or result['change']}" for result in rows]
+    dead = sum(result["fate"] != "survived" for result in results)
     return "\n".join([*lines, f"{dead} of {len(results)} killed, {100 * dead / max(1, len(results)):.0f} %"])
 
 
@@ -145,16 +153,16 @@ def main() -> None:
     a.calls.parent.mkdir(exist_ok=True)
     if a.measure:
         measure(a.tree, a.calls, a.measure)
-    known = places(a.tree)
-    trees = [known, *([places(a.other)] if a.other else [])]
+    place_by_name = places(a.tree)
+    trees = [place_by_name, *([places(a.other)] if a.other else [])]
     names = a.mutants.read_text().splitlines() if a.mutants else draw(trees, a.seed, a.count)
     if a.list:
         print("\n".join(names))
         return
-    measured = noted(a.tree, a.calls)
+    measurements = noted(a.tree, a.calls)
     results = []
     for name in names:
-        results.append(judge(a.tree, known[name.rsplit(":", 2)[0]], name, measured, a.budget, a.tests))
+        results.append(judge(a.tree, place_by_name[name.rsplit(":", 2)[0]], name, measurements, a.budget, a.tests))
         print(f"{results[-1]['fate']:9}  {name}  {results[-1]['by']}  {results[-1]['seconds']} s", flush=True)
         a.out.write_text(json.dumps({"seed": a.seed, "mutants": results}, indent=1))
     print(report(results))

@@ -84,10 +84,10 @@ def chunk(store: Path, *seeds: int) -> Chunk:
 def computing_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of the service are this very process: a chunk is computed when it is sent."""
 
-    def send(self: LocalPool, store: sqlite3.Connection, chunk: Chunk, beside: bool) -> None:
-        done: Future[ChunkAnswer] = Future()
-        done.set_result(compute_chunk(chunk))
-        self.answers.put(done)
+    def send(self: LocalPool, store: sqlite3.Connection, chunk: Chunk, beside_runs: bool) -> None:
+        future: Future[ChunkAnswer] = Future()
+        future.set_result(compute_chunk(chunk))
+        self.answers.put(future)
 
     monkeypatch.setattr(LocalPool, "send", send)
 
@@ -96,10 +96,10 @@ def learning(
     scenario: Scenario, how: Fidelity, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None
 ) -> Result:
     """Take `faults.detect_seconds` unless the class is on the shelf; then leave it there, and note it in LEARNED_IN."""
-    one = functional_class(scenario)
-    if shelf is not None and one and not shelf.get(one.name):
+    training_class = functional_class(scenario)
+    if shelf is not None and training_class and not shelf.get(training_class.name):
         compute(scenario, how, data, progress)
-        shelf[one.name] = Training((scenario.data.seed / 7,))
+        shelf[training_class.name] = Training((scenario.data.seed / 7,))
         with open(os.environ.get("LEARNED_IN", os.devnull), "a", encoding="utf-8") as log:
             log.write(f"{scenario.data.seed}\n")
     return Result(scenario, ran=True, outcome="It completed.", results={"Step time [ms]": scenario.data.seed / 7})
@@ -126,13 +126,13 @@ def owner(store: Path, jobs: int = 2, idle: float = 60.0, compute: str = COMPUTE
         process.wait()
 
 
-def command(*words: str, **more: object) -> "subprocess.Popen[str]":
+def command(*words: str, **options: object) -> "subprocess.Popen[str]":
     """The command line in its own process group, with the fake computation."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT, "start_new_session": True}
-    return subprocess.Popen([sys.executable, "-c", COMMAND, *words], **{**pipes, **more})  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen([sys.executable, "-c", COMMAND, *words], **{**pipes, **options})  # type: ignore[call-overload, no-any-return]
 
 
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
     """Wait until the condition holds; fails after some seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -151,17 +151,17 @@ def finished(store: Path) -> int:
     return len(ask(store, "SELECT 1 FROM results")) if store.exists() else 0
 
 
-def table(store: Path, asked: Sequence[Scenario]) -> str:
+def table(store: Path, points: Sequence[Scenario]) -> str:
     """The table of full runs, all of which must have a result."""
-    found = [result for _, result in stored_results(store, asked, "full")]
-    assert None not in found
-    return csv_text([result for result in found if result], "full")
+    results = [result for _, result in stored_results(store, points, "full")]
+    assert None not in results
+    return csv_text([result for result in results if result], "full")
 
 
-def kept_result(store: Path, scenario: Scenario, how: Fidelity) -> Result | None:
+def kept_result(store: Path, scenario: Scenario, fidelity: Fidelity) -> Result | None:
     """Return what the store knows of one scenario."""
-    ((_, found),) = stored_results(store, [scenario], how)
-    return found
+    ((_, result),) = stored_results(store, [scenario], fidelity)
+    return result
 
 
 def open_pids(store: Path) -> list[int]:

@@ -16,19 +16,19 @@ from tests.machines import TINY
 def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
     """Return every value that `knob` can take, None included where it is optional."""
     low, high = knob.low, knob.high
-    whole = st.integers(int(low or 0), int(high or 0)) if low is not None else st.integers()
+    integer = st.integers(int(low or 0), int(high or 0)) if low is not None else st.integers()
     real = st.floats(low, high, allow_nan=False)
     by_kind: dict[str, st.SearchStrategy[Any]] = {
         "float": real,
-        "int": st.sampled_from(knob.allowed_numbers) if knob.allowed_numbers else whole,
+        "int": st.sampled_from(knob.allowed_numbers) if knob.allowed_numbers else integer,
         "floats": st.lists(real, max_size=4).map(tuple),
-        "ints": st.lists(whole, min_size=1, max_size=4).map(tuple),
-        "widths": st.lists(whole, min_size=1, max_size=4).map(tuple),
+        "ints": st.lists(integer, min_size=1, max_size=4).map(tuple),
+        "widths": st.lists(integer, min_size=1, max_size=4).map(tuple),
         "choice": st.sampled_from(knob.allowed or ("",)),
         "switch": st.booleans(),
         "text": st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="\ufffd"), max_size=30),
         "assumptions": st.dictionaries(st.from_regex(NAME, fullmatch=True), real, max_size=4).map(
-            lambda given: tuple(sorted(given.items()))
+            lambda assumptions: tuple(sorted(assumptions.items()))
         ),
     }
     if knob.parts:
@@ -36,7 +36,7 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 
-def _changed(base: Scenario, changes: dict[str, Any]) -> Scenario:
+def _variant(base: Scenario, changes: dict[str, Any]) -> Scenario:
     try:
         return with_values(base, changes)
     except EmberpoolError:
@@ -45,15 +45,15 @@ def _changed(base: Scenario, changes: dict[str, Any]) -> Scenario:
 
 def changes(paths: Sequence[str] = sorted(KNOBS)) -> st.SearchStrategy[dict[str, Any]]:
     """Return values for up to three knobs, by path."""
-    one = st.sampled_from(paths).flatmap(lambda path: st.tuples(st.just(path), knob_values(KNOBS[path])))
-    return st.lists(one, max_size=3).map(dict)
+    change = st.sampled_from(paths).flatmap(lambda path: st.tuples(st.just(path), knob_values(KNOBS[path])))
+    return st.lists(change, max_size=3).map(dict)
 
 
 def under_any_system(paths: Sequence[str] = sorted(KNOBS), **knobs: Any) -> st.SearchStrategy[Scenario]:
     """Return the smallest preset under any system, with some changes."""
     tiny = with_values(TINY, knobs)
     bases = st.sampled_from(variant_names("systems")).map(lambda system: with_values(tiny, {"system": system}))
-    return st.builds(_changed, bases, changes(paths))
+    return st.builds(_variant, bases, changes(paths))
 
 
-scenarios = st.builds(_changed, st.sampled_from(preset_names()).map(lambda name: preset(name).scenario), changes())
+scenarios = st.builds(_variant, st.sampled_from(preset_names()).map(lambda name: preset(name).scenario), changes())

@@ -34,9 +34,9 @@ READY = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-scr
 
 def pytest_collection_modifyitems(items):
     """Mark all tests of this folder as browser tests."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("browser")
+    for test in items:
+        if Path(__file__).parent in test.path.parents:
+            test.add_marker("browser")
 
 
 def _free_port():
@@ -94,12 +94,12 @@ def server(start_server):
 @pytest.fixture(scope="session")
 def chromium():
     """Return the system's Chromium; a machine without one fails, it never skips."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
         pytest.fail("There is no Chromium for the browser tests; run scripts/chromium.sh, or make test.")
     flags = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=flags)
+        browser = playwright.chromium.launch(executable_path=executable, args=flags)
         yield browser
         browser.close()
 
@@ -114,7 +114,7 @@ def visit(chromium):
         contexts.append(context)
         page = context.new_page()
         page.outside = []
-        page.on("request", lambda asked: page.outside.append(asked.url) if _is_outside(asked.url) else None)
+        page.on("request", lambda request: page.outside.append(request.url) if _is_outside(request.url) else None)
         page.goto(url)
         page.wait_for_selector(READY, timeout=60_000)
         return page

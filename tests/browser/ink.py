@@ -14,9 +14,9 @@ from playwright.sync_api import Page
 from tests.browser.conftest import READY
 from tests.browser.looks import WAIT_MS
 
-CLOSED = ", ".join(f"{one} details:not([open]) > summary" for one in ("[class*=section]", ".st-key-sure"))
+CLOSED = ", ".join(f"{selector} details:not([open]) > summary" for selector in ("[class*=section]", ".st-key-sure"))
 MOST_SECTIONS = 12
-STILL, POLL_MS, MOST_POLLS = 3, 200, 300  # a page is drawn once it looks alike so often
+STEADY_POLLS, POLL_MS, MOST_POLLS = 3, 200, 300  # a page is drawn once it looks alike so often
 # A canvas holds its texts until it gets a new size, which is when Vega draws all of it again.
 NOTES = """(() => {
   const pen = CanvasRenderingContext2D.prototype, fill = pen.fillText;
@@ -43,7 +43,7 @@ STANCE = """() => JSON.stringify([document.querySelector('[data-testid=stMain]')
 UNDRAWN = """() => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].filter(chart =>
   chart.offsetParent && chart.getBoundingClientRect().width > 1 && !chart.querySelector('svg.marks, canvas.marks')).length
   + document.querySelectorAll('[data-testid=stSpinner], [data-testid=stSkeleton]').length"""
-MEASURED = """() => {
+MEASUREMENT = """() => {
   const pen = document.createElement('canvas').getContext('2d');
   const seen = node => {
     for (let at = node; at && at.tagName !== 'svg'; at = at.parentElement) {
@@ -102,21 +102,21 @@ class Picture:
 
 def wait_for_charts(page: Page) -> None:
     """Wait until all charts of a page have been drawn and nothing of them moves any more."""
-    before, alike = "", 0
+    previous, repeats = "", 0
     for _ in range(MOST_POLLS):
         page.wait_for_selector(READY, timeout=WAIT_MS)
-        now = page.evaluate(STANCE)
-        alike = alike + 1 if now == before and not page.evaluate(UNDRAWN) else 0
-        if alike >= STILL:
+        stance = page.evaluate(STANCE)
+        repeats = repeats + 1 if stance == previous and not page.evaluate(UNDRAWN) else 0
+        if repeats >= STEADY_POLLS:
             return
-        before = now
+        previous = stance
         page.wait_for_timeout(POLL_MS)
-    raise AssertionError(f"the charts of {page.url} are not drawn: {before}")
+    raise AssertionError(f"the charts of {page.url} are not drawn: {previous}")
 
 
 def pictures(page: Page) -> list[Picture]:
     """Return the charts that a page shows."""
-    return [Picture(found["name"], tuple(found["frame"]), _labels(found["lines"])) for found in page.evaluate(MEASURED)]
+    return [Picture(chart["name"], tuple(chart["frame"]), _labels(chart["lines"])) for chart in page.evaluate(MEASUREMENT)]
 
 
 def _labels(lines: list[Any]) -> tuple[Label, ...]:
@@ -127,33 +127,33 @@ def faults(picture: Picture, slack: float = 1.0) -> Iterator[str]:
     """Yield a sentence for each label that leaves the frame by more than `slack` px, is cut short, or overprints another."""
     left, top, right, bottom = picture.frame
     for label in picture.labels:
-        out = max(max(left - x, x - right, top - y, y - bottom) for x, y in label.corners)
-        if out > slack:
-            yield f"{picture.name}: {label.text!r} stands {out:.1f} px out of the picture"
+        overhang = max(max(left - x, x - right, top - y, y - bottom) for x, y in label.corners)
+        if overhang > slack:
+            yield f"{picture.name}: {label.text!r} stands {overhang:.1f} px out of the picture"
         if label.text.endswith("…"):
             yield f"{picture.name}: {label.text!r} is cut short"
-    for at, one in enumerate(picture.labels):
-        for other in picture.labels[at + 1 :]:
-            if shared(one.corners, other.corners) > slack and not _twice(one, other):
-                yield f"{picture.name}: {one.text!r} and {other.text!r} overprint each other"
+    for index, earlier_label in enumerate(picture.labels):
+        for later_label in picture.labels[index + 1 :]:
+            if overlap(earlier_label.corners, later_label.corners) > slack and not _twice(earlier_label, later_label):
+                yield f"{picture.name}: {earlier_label.text!r} and {later_label.text!r} overprint each other"
 
 
-def shared(one: tuple[Corner, ...], other: tuple[Corner, ...]) -> float:
+def overlap(rectangle: tuple[Corner, ...], other_rectangle: tuple[Corner, ...]) -> float:
     """Return by how many px two rectangles, however turned, reach into each other; 0 or less where they do not."""
-    least = float("inf")
-    for corners in (one, other):
+    depth = float("inf")
+    for corners in (rectangle, other_rectangle):
         for (x, y), (to_x, to_y) in pairwise(corners[:3]):
             length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5 or 1.0
-            across = ((to_x - x) / length, (to_y - y) / length)
-            spans = [sorted(px * across[0] + py * across[1] for px, py in each) for each in (one, other)]
-            least = min(least, min(spans[0][-1], spans[1][-1]) - max(spans[0][0], spans[1][0]))
-    return least
+            axis = ((to_x - x) / length, (to_y - y) / length)
+            spans = [sorted(px * axis[0] + py * axis[1] for px, py in polygon) for polygon in (rectangle, other_rectangle)]
+            depth = min(depth, min(spans[0][-1], spans[1][-1]) - max(spans[0][0], spans[1][0]))
+    return depth
 
 
-def _twice(one: Label, other: Label) -> bool:
+def _twice(label: Label, other_label: Label) -> bool:
     """Whether the same text stands in the same place twice, such as a halo under its label."""
-    near = (abs(a - b) < 1 for a_b in zip(one.corners, other.corners, strict=True) for a, b in zip(*a_b, strict=True))
-    return one.text == other.text and all(near)
+    matches = (abs(a - b) < 1 for a_b in zip(label.corners, other_label.corners, strict=True) for a, b in zip(*a_b, strict=True))
+    return label.text == other_label.text and all(matches)
 
 
 def open_sections(page: Page) -> None:

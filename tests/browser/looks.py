@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import READY
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-FOUND = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
+VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
   .filter(one => ['serious', 'critical'].includes(one.impact))
   .flatMap(one => one.nodes.map(node => ({rule: one.id, html: node.html, says: node.failureSummary,
     by: CHROME.filter(([rule, where]) => rule === one.id && document.querySelector(node.target[0])?.matches(where)).length})))
@@ -38,7 +38,7 @@ WAIT_MS = 60_000
 DOWNLOAD_RUN = "csv emberpool-cxl"  # key of the button that saves a full run of the first system
 CANCEL = "[class*=st-key-cancel-] button"
 MOST_TABS = 6
-HERE = "document.activeElement.getAttribute('aria-label') || ''"
+FOCUS_NAME = "document.activeElement.getAttribute('aria-label') || ''"
 
 
 def by_key(page, key):
@@ -56,7 +56,7 @@ def field(page, key):
     return by_key(page, key).get_by_role("textbox")
 
 
-def drawn(page):
+def wait_for_page(page):
     """Wait for a page's charts and its last words, those that follow by themselves too."""
     expect(page.get_by_test_id("stMain").locator("h1, h2").first).to_be_visible(timeout=WAIT_MS)
     for _ in range(2):
@@ -66,9 +66,9 @@ def drawn(page):
 
 def assert_looks(page):
     """Check that everything is named, no word is cut, and no axis has more than ten ticks."""
-    drawn(page)
+    wait_for_page(page)
     page.evaluate(AXE)
     page.evaluate(f"window.CHROME = {[*map(list, CHROME)]}")
-    assert page.evaluate(FOUND) == []
+    assert page.evaluate(VIOLATIONS) == []
     assert page.evaluate(CUT) == []
     assert page.evaluate(TICKS) == []

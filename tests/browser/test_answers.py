@@ -3,7 +3,7 @@
 import pytest
 
 from pages.shell.places import PLACES
-from tests.browser.looks import STATES, WAIT_MS, drawn
+from tests.browser.looks import STATES, WAIT_MS, wait_for_page
 
 pytestmark = pytest.mark.slow
 FIRST_PIXELS = 300
@@ -13,7 +13,7 @@ FIRST_PIXELS = 300
 def test_a_page_says_its_answer_in_its_first_pixels(server, visit, state):
     link = state if "?" in state else f"{state}?preset=tiny"
     page = visit(f"{server}/{link}", viewport={"width": 1440, "height": 900})
-    drawn(page)
+    wait_for_page(page)
     opened = page.get_by_test_id("stExpandSidebarButton")
     if opened.count() and opened.is_visible():
         opened.click()

@@ -12,7 +12,18 @@ from pages.design_page.tiles import WAITING
 from pages.shell.places import NEW_PLACES, PLACES
 from pages.ui import session
 from tests.browser.conftest import READY, WINDOWS, assert_fits
-from tests.browser.looks import CANCEL, DOWNLOAD_RUN, HERE, MOST_TABS, WAIT_MS, assert_looks, button, by_key, drawn, field
+from tests.browser.looks import (
+    CANCEL,
+    DOWNLOAD_RUN,
+    FOCUS_NAME,
+    MOST_TABS,
+    WAIT_MS,
+    assert_looks,
+    button,
+    by_key,
+    field,
+    wait_for_page,
+)
 
 ANSWER_MS = 60_000
 PAGES = [name.capitalize() for name in PLACES]
@@ -131,13 +142,13 @@ def test_a_first_visit_names_what_it_shows_cuts_no_word_and_has_few_ticks(server
 def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(server, visit):
     page = visit(f"{server}/design?preset=tiny")
     expect(knob(page, "machine.pmem_capacity_GB")).to_be_visible(timeout=ANSWER_MS)
-    drawn(page)
+    wait_for_page(page)
     page.get_by_test_id("stMain").focus()
     for _ in range(MOST_TABS + 4):  # the answer's text to copy, and the knob's help, constants and exact value come before
         page.keyboard.press("Tab")
-        if page.evaluate(HERE) == "PMEM capacity [GB]":
+        if page.evaluate(FOCUS_NAME) == "PMEM capacity [GB]":
             break
-    assert page.evaluate(HERE) == "PMEM capacity [GB]"
+    assert page.evaluate(FOCUS_NAME) == "PMEM capacity [GB]"
     before = page.url
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: url != before, timeout=ANSWER_MS)
@@ -218,10 +229,10 @@ def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the
 @pytest.mark.slow
 def test_taking_an_own_models_lookups_back_leaves_the_preset_as_chosen(server, visit):
     page = visit(f"{server}/design?preset=tiny&model.pooling=7&data.batch_size=64")
-    drawn(page)
+    wait_for_page(page)
     preset = page.locator(".st-key-preset")
     expect(preset).to_contain_text("Your model (3 tables", timeout=WAIT_MS)
     page.locator(".st-key-chip-model-pooling button").first.click()
     expect(preset).to_contain_text("Model and machine", timeout=WAIT_MS)
-    drawn(page)
+    wait_for_page(page)
     assert "preset=tiny&data.batch_size=64" in page.url, page.url

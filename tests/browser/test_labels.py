@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from engine.registry import load_variant, variant_names
 from tests.browser.ink import NOTES, Label, Picture, faults, open_sections, pictures, wait_for_charts
-from tests.browser.looks import WAIT_MS, button, drawn
+from tests.browser.looks import WAIT_MS, button, wait_for_page
 
 WIDTHS, HEIGHT = (1440, 820, 420), 1000
 VIEWS = ("heat-map", "lines", "pareto", "parallel", "what-matters")
@@ -70,12 +70,12 @@ def looked_at(page, server, look):
     """Open a page and press what is to be pressed; return whenever all its charts have been drawn."""
     page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
     page.goto(f"{server}/{look.link}")
-    drawn(page)
+    wait_for_page(page)
     charts = page.get_by_test_id("stMain").get_by_test_id("stVegaLiteChart").locator("svg.marks, canvas.marks")
     expect(charts.first).to_be_visible(timeout=WAIT_MS)
     for key in look.press:
         button(page, key).first.click()
-        drawn(page)
+        wait_for_page(page)
     if look.sections:
         open_sections(page)
     page.wait_for_function(

@@ -9,16 +9,16 @@ from tests.browser.looks import (
     AXE,
     CANCEL,
     CUT,
-    FOUND,
-    HERE,
+    FOCUS_NAME,
     MOST_TABS,
     STATES,
+    VIOLATIONS,
     WAIT_MS,
     assert_looks,
     button,
     by_key,
-    drawn,
     field,
+    wait_for_page,
 )
 
 pytestmark = pytest.mark.slow
@@ -41,33 +41,33 @@ def test_what_is_refused_empty_or_computed_is_named_and_uncut_too(server, visit,
 
 def test_a_running_training_is_named_and_uncut_too(server, visit):
     page = visit(f"{server}/design?preset=dlrm-kaggle&run.batches=2000", viewport={"width": 1400, "height": 900})
-    drawn(page)
+    wait_for_page(page)
     button(page, "run").click()
     expect(page.locator(CANCEL)).to_be_visible(timeout=WAIT_MS)
     page.evaluate(AXE)
     page.evaluate("window.CHROME = []")
-    assert page.evaluate(FOUND) == [] and page.evaluate(CUT) == []
+    assert page.evaluate(VIOLATIONS) == [] and page.evaluate(CUT) == []
 
 
 def test_no_key_reaches_the_closed_drawer_and_an_answered_question_leaves_the_keyboard_at_the_start_of_its_page(server, visit):
     page = visit(f"{server}/start?preset=tiny")
-    drawn(page)
+    wait_for_page(page)
     for _ in range(MOST_TABS + len(PLACES)):
         page.keyboard.press("Tab")
         assert not page.evaluate("document.activeElement.closest('[data-testid=stSidebar]')"), "hidden, yet a stop"
     button(page, "own").press("Enter")
     page.wait_for_url("**/decide?**", timeout=WAIT_MS)
-    drawn(page)
+    wait_for_page(page)
     assert page.evaluate("document.activeElement.dataset.testid") == "stMain"
     page.keyboard.press("Tab")
-    assert page.evaluate(HERE).startswith("Your model")
+    assert page.evaluate(FOCUS_NAME).startswith("Your model")
     page.get_by_test_id("stExpandSidebarButton").click()
     expect(field(page, "find")).to_be_visible(timeout=WAIT_MS)
 
 
 def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit):
     page = visit(f"{server}/design?preset=tiny", viewport={"width": 1400, "height": 900})
-    drawn(page)
+    wait_for_page(page)
     size = "parseFloat(getComputedStyle(document.querySelector('[data-testid=stMain] h2')).fontSize)"
     before = page.evaluate(size)
     for _ in range(3):  # a page that is drawn anew closes what was just opened
@@ -77,7 +77,7 @@ def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit
             break
     by_key(page, projector.PROJECTOR_KEY).locator("label").click()
     page.wait_for_function(f"{size} > {1.2 * before}", timeout=WAIT_MS)
-    drawn(page)
+    wait_for_page(page)
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_hidden()
     assert page.evaluate(CUT) == []
     main = "document.querySelector('[data-testid=stMain]')"

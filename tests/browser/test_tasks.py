@@ -12,7 +12,7 @@ from pages.failures_page import failure_settings
 from pages.own_data import panel, ways
 from pages.start_page import own_model, own_tables, questions
 from tests.browser.conftest import TOKEN
-from tests.browser.looks import DOWNLOAD_RUN, HERE, WAIT_MS, button, by_key, drawn, field
+from tests.browser.looks import DOWNLOAD_RUN, FOCUS_NAME, WAIT_MS, button, by_key, field, wait_for_page
 
 pytestmark = pytest.mark.slow
 MOST_ACTIONS, MOST_KEYS, MOST_PRESSES = 10, 70, 5
@@ -31,7 +31,7 @@ def answered(page, verdict):
 
 def test_ones_own_model_is_answered_on_one_page_in_ten_actions(server, visit):
     page, actions = visit(f"{server}/start"), 1
-    drawn(page)
+    wait_for_page(page)
     by_key(page, questions.QUESTION_KEY).get_by_text(questions.QUESTIONS[1].words).click()
     for path, value in OWN.items():
         field(page, f"own {path}").fill(value)
@@ -49,7 +49,7 @@ def test_ones_own_model_is_answered_on_one_page_in_ten_actions(server, visit):
 
 def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
     page = visit(f"{server}/start")
-    drawn(page)
+    wait_for_page(page)
     page.get_by_test_id("stMain").focus()
     keys = 0
 
@@ -58,7 +58,7 @@ def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
         for _ in range(MOST_KEYS):
             page.keyboard.press("Tab")
             keys += 1
-            if there(page.evaluate(HERE), page.evaluate("document.activeElement.innerText || ''")):
+            if there(page.evaluate(FOCUS_NAME), page.evaluate("document.activeElement.innerText || ''")):
                 return
         raise AssertionError(f"{keys} keys, now on {page.evaluate('document.activeElement.outerHTML')[:200]}")
 
@@ -80,13 +80,13 @@ def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
 
 def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
     page = visit(f"{server}/design?preset=tiny")
-    drawn(page)
+    wait_for_page(page)
     axis = page.get_by_test_id("stVegaLiteChart").filter(has_text="Progress of the run")
     axis.scroll_into_view_if_needed()
     box = axis.locator("svg .role-frame > g > .background").first.bounding_box()
     page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     page.wait_for_url(re.compile("faults.power_loss_at_seconds="), timeout=WAIT_MS)
-    drawn(page)
+    wait_for_page(page)
     button(page, "run").click()
     expect(button(page, DOWNLOAD_RUN)).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("1 power loss|[Rr]ecover"), timeout=WAIT_MS)
@@ -94,11 +94,11 @@ def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
 
 def test_what_failures_cost_takes_five_actions(server, visit):
     page, actions = visit(f"{server}/failures?preset=dlrm-kaggle"), 1
-    drawn(page)
+    wait_for_page(page)
     for key, value in ((failure_settings.FAILURES, "2"), (failure_settings.NODES, "64"), (failure_settings.MINUTES, "30")):
         field(page, key).fill(value)
         page.keyboard.press("Tab")
-        drawn(page)
+        wait_for_page(page)
         actions += 1
     said = page.locator(".st-key-answer")
     expect(said).to_contain_text(
@@ -120,7 +120,7 @@ def test_a_table_of_clicks_becomes_popularity_and_a_training_with_auc_in_five_pr
     ]
     path.write_text("user,item,category,label,time\n" + "".join(rows))
     page, presses = visit(f"{server}/data?preset=tiny&token={TOKEN}"), 0
-    drawn(page)
+    wait_for_page(page)
 
     def press(there):
         nonlocal presses
@@ -160,7 +160,7 @@ def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
 
 def test_unlike_tables_that_are_pasted_on_start_are_answered_in_three_actions(server, visit):
     page = visit(f"{server}/start")
-    drawn(page)
+    wait_for_page(page)
     by_key(page, own_tables.OPEN).locator("summary").click()
     pasted = field(page, "tables pasted start")
     expect(pasted).to_be_visible(timeout=WAIT_MS)
@@ -173,7 +173,7 @@ def test_unlike_tables_that_are_pasted_on_start_are_answered_in_three_actions(se
 
 def test_a_cell_of_the_grid_is_changed_by_keyboard_and_a_bad_one_refused(server, visit):
     page = visit(f"{server}/start")
-    drawn(page)
+    wait_for_page(page)
     by_key(page, own_tables.OPEN).locator("summary").click()
     grid = page.get_by_test_id("stDataFrame").first
     expect(grid).to_be_visible(timeout=WAIT_MS)

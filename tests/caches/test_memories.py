@@ -22,7 +22,7 @@ from engine.workload.accesses import expected_accesses
 from engine.workload.batch import bag_layout, recent, tally_batch
 from engine.workload.source import source
 from tests.cases import each
-from tests.machines import counted
+from tests.machines import counted_flow
 from tests.systems.test_scale_out import small
 
 DRIVES = "Rows from drives [%]"
@@ -63,7 +63,7 @@ def test_a_run_that_begins_warm_finds_rows_where_the_estimate_expects_them(popul
     changes = {"data.popularity": popularity, "data.locality": locality, "policy.cache_load_factor": 0.002}
     asked = settle(small("mtrains", **changes)).scenario
     caches = load_variant("systems", "mtrains").caches(asked)
-    found, rows = counted(asked, 8), expected_rows(asked)
+    found, rows = counted_flow(asked, 8), expected_rows(asked)
     wanted = rows * np.array(level_shares(asked, *caches))
     assert min(wanted[1:]) > 0
     assert found.levels.mean(axis=0) == pytest.approx(wanted, rel=0.05, abs=0.01 * rows)

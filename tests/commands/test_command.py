@@ -19,7 +19,7 @@ from engine.service import service
 from engine.sweep.links import link
 from tests import ROOT
 from tests.machines import TINY
-from tests.service_fakes import BUGGY, COMPUTE, REFUSED, TOO_BIG, ask, command, compute, lives, open_pids, until
+from tests.service_fakes import BUGGY, COMPUTE, REFUSED, TOO_BIG, ask, command, compute, lives, open_pids, wait_until
 
 SLOW = ("--set", "faults.detect_seconds=0.3")
 
@@ -170,7 +170,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
     target = tmp_path / "t.csv"
     words = (*seeds(*range(1, 11)), *SLOW, "--csv", str(target))
     process = sweep(store, *words)
-    until(lambda: len(ask(store, "SELECT key FROM results")) >= 2 and open_pids(store))
+    wait_until(lambda: len(ask(store, "SELECT key FROM results")) >= 2 and open_pids(store))
     workers = open_pids(store)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=10)
@@ -180,7 +180,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
         and err.count("\n") == 1
         and "run the same command again to resume: python -m engine sweep" in err
     )
-    until(lambda: not any(map(lives, workers)), 2.0)
+    wait_until(lambda: not any(map(lives, workers)), 2.0)
     finished = ask(store, "SELECT key FROM results")
     assert 2 <= len(finished) < 10
     resumed = sweep(store, *words)

@@ -18,10 +18,10 @@ from engine.persistence import protocol, records
 from engine.persistence.crash_media import CrashMedia
 from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.recovery import recover
-from tests.cases import ASKED
+from tests.cases import SELECTION
 from tests.seeded_bugs.broken_media import Through
 
-SHARE = 1 if ASKED.all else 18  # of so many configurations `make test` explores one
+SHARE = 1 if SELECTION.all else 18  # of so many configurations `make test` explores one
 pytestmark = pytest.mark.more
 
 

@@ -24,7 +24,7 @@ from engine.simulate import simulate
 from engine.systems.traffic import batch_range
 from tests import ROOT
 from tests.cases import each
-from tests.machines import STRICT, SYSTEMS, counted, ready, scenario
+from tests.machines import STRICT, SYSTEMS, counted_flow, ready, scenario
 
 TIMES = {"faults.detect_seconds": 0.001, "faults.restart_seconds": 0.002}
 LEARNED = ("Loss", "AUC", "AUC error", "Accuracy [%]", "Loss (training)", "AUC (training)", "AUC error (training)")
@@ -122,7 +122,7 @@ def test_without_training_the_same_happens_at_the_same_times(system, name):
 def cut_while(system, *tasks, **knobs):
     """Return the machine of a run, its batches, and an instant at which these tasks of one batch are under way."""
     m = ready(timed(system, **knobs))
-    amounts = counted(timed(system, **knobs), 40)
+    amounts = counted_flow(timed(system, **knobs), 40)
     line = schedule(m, amounts)
     k = [line.graph.index(task) for task in tasks]
     starts, ends = line.start[:, k].max(axis=1), line.end[:, k].min(axis=1)
@@ -287,7 +287,7 @@ def test_a_flush_that_fails_is_reported_or_recovered_from_exactly(system):
 @each("system", STRICT)
 def test_a_full_log_waits_for_the_batches_under_way_and_a_full_checkpoint(system):
     m = ready(timed(system))
-    amounts = counted(timed(system), 40)
+    amounts = counted_flow(timed(system), 40)
     at = 0.5 * schedule(m, amounts).makespan
     struck = simulate(timed(system, log_full_at_seconds=(at,)))
     n = struck.events[0]["Batch"] + 1
@@ -301,7 +301,7 @@ def test_a_full_log_waits_for_the_batches_under_way_and_a_full_checkpoint(system
 
 def test_the_first_batch_after_a_recovery_looks_all_its_rows_up_as_the_first_of_a_run_does():
     asked = timed("cxl", **{"machine.assume": (("pmem.sequential-write-rate", 0.01),)})
-    m, amounts = ready(asked), counted(asked, 40)
+    m, amounts = ready(asked), counted_flow(asked, 40)
     planned = schedule(m, amounts)
     resumed = SegmentSchedule(m, amounts, planned, 20, 0.0, False).segment().timeline
     lookups = resumed.durations[:, resumed.graph.index("Embedding lookup")]
@@ -374,7 +374,7 @@ def test_what_a_system_does_not_have_cannot_become_slow():
 
 @each("system", STRICT, few=2)
 def test_faults_at_the_start_on_a_batchs_end_and_twice_at_one_instant_are_all_recovered(system):
-    ends = schedule(ready(timed(system)), counted(timed(system), 40)).batch_ends
+    ends = schedule(ready(timed(system)), counted_flow(timed(system), 40)).batch_ends
     for at in (0.0, float(ends[11])):
         one = simulate(tiny(system, gpu_crash_at_seconds=(at,)))
         two = simulate(tiny(system, gpu_crash_at_seconds=(at,), link_down_at_seconds=(at,)))

@@ -13,7 +13,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 from tests.faults.test_faults import TIMES, learned
-from tests.machines import STRICT, counted, flow, ready, scenario
+from tests.machines import STRICT, counted_flow, flow, ready, scenario
 
 optimizers = each("optimizer", ["sgd", "rowwise-adagrad", "adam"])
 
@@ -41,7 +41,7 @@ def instants(system, count, seed=1):
 
 @each("system", STRICT, few=2)
 def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_without(system):
-    line = schedule(ready(tiny(system)), counted(tiny(system), 40))
+    line = schedule(ready(tiny(system)), counted_flow(tiny(system), 40))
     commit, resumed = line.graph.index("Commit"), {}
     for n, share in itertools.product(range(2, 38, 3), (0.3, 0.6)):
         at = line.start[n, commit] + share * (line.end[n, commit] - line.start[n, commit])

@@ -19,7 +19,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from tests.cases import each
-from tests.machines import SYSTEMS, scenario, stored
+from tests.machines import SYSTEMS, media_bytes, scenario
 
 STEP, GB = "Step time [ms]", 1e9
 ON_FLASH = tuple(name for name in SYSTEMS if load_variant("systems", name).memory == "pmem")
@@ -140,8 +140,8 @@ def test_a_miss_takes_its_time_and_many_take_those_in_flight_at_a_time():
 
 def test_flash_is_worn_and_paid_by_the_line_and_a_hit_by_its_bytes():
     device = pmem()
-    assert stored(device, RowUpdates(100.0, 128)) == 0
-    assert stored(device, RowReads(100.0, 128, written_back_lines=3.0)) == 3 * 4096
+    assert media_bytes(device, RowUpdates(100.0, 128)) == 0
+    assert media_bytes(device, RowReads(100.0, 128, written_back_lines=3.0)) == 3 * 4096
     hits = float(joules(device, RowReads(100.0, 128)))
     assert hits == pytest.approx(100 * 128 * CMMH.cached_energy.value * 1e-9)
     missed = float(joules(device, RowReads(100.0, 128, missed_lines=3.0, written_back_lines=2.0))) - hits

@@ -24,7 +24,7 @@ from engine.hardware.device import joules, seconds
 from engine.registry import load_variant, variant_names
 from engine.scenario.machine import MachineKnobs
 from tests.cases import each
-from tests.machines import stored
+from tests.machines import media_bytes
 
 GB, GiB, US, NS = 1e9, 2**30, 1e-6, 1e-9
 MODULE = 128.0  # GB of one Optane module
@@ -63,7 +63,7 @@ def test_an_update_in_place_reads_and_writes_in_turn_at_half_the_rate_of_each():
 @each(("row_bytes", "lines"), [(64, 1), (128, 1), (256, 1), (264, 2), (512, 2)])
 def test_a_row_log_reads_whole_lines_and_appends_what_it_stores_at_half_the_rate_of_each(row_bytes, lines):
     pmem, work = device("pmem"), RowLog(1e6, row_bytes, row_bytes + 8)
-    read, append = lines * 256 / (6.6 * GB), float(stored(pmem, work).sum()) / 1e6 / (2.28 * GB)
+    read, append = lines * 256 / (6.6 * GB), float(media_bytes(pmem, work).sum()) / 1e6 / (2.28 * GB)
     assert seconds(pmem, work) == exactly(395 * NS + (1e6 - 1 / lines) * (read + append) / 0.5)
     assert joules(pmem, work) == exactly(1e6 * (lines * 256 * 1.45 + (row_bytes + 8) * 4.73) * 1e-9)
 
@@ -113,10 +113,14 @@ def test_media_that_is_no_optane_does_not_mind_its_writers():
 @pytest.mark.parametrize(("row_bytes", "amplification"), [(64, 4), (128, 2), (256, 1), (512, 1)])
 def test_a_row_updated_in_place_wears_whole_256_byte_lines_but_a_log_only_what_it_appends(row_bytes, amplification):
     pmem = device("pmem")
-    assert stored(pmem, RowUpdates(1e6, row_bytes)) == exactly(amplification * 1e6 * row_bytes)
-    assert stored(pmem, RowLog(1e6, row_bytes, row_bytes + 8)) == exactly(1e6 * (row_bytes + 8))
-    assert (stored(pmem, Persist(4.0)), stored(pmem, Stream(7.0)), stored(pmem, Stream(7.0, write=False))) == (1024, 7, 0)
-    assert stored(pmem, RowReads(1e6, row_bytes)) == stored(pmem, HomeWrites(1e6, row_bytes)) == 0
+    assert media_bytes(pmem, RowUpdates(1e6, row_bytes)) == exactly(amplification * 1e6 * row_bytes)
+    assert media_bytes(pmem, RowLog(1e6, row_bytes, row_bytes + 8)) == exactly(1e6 * (row_bytes + 8))
+    assert (media_bytes(pmem, Persist(4.0)), media_bytes(pmem, Stream(7.0)), media_bytes(pmem, Stream(7.0, write=False))) == (
+        1024,
+        7,
+        0,
+    )
+    assert media_bytes(pmem, RowReads(1e6, row_bytes)) == media_bytes(pmem, HomeWrites(1e6, row_bytes)) == 0
 
 
 def test_a_lookup_that_meets_fresh_rows_stalls_by_their_share():

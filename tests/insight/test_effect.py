@@ -18,7 +18,7 @@ from engine.systems.system import readers
 from pages.failures_page import campaigns
 from tests import ROOT
 from tests.cases import each
-from tests.machines import TINY, counted, ready
+from tests.machines import TINY, counted_flow, ready
 from tests.systems.test_scale_out import small
 
 SYSTEMS = tuple(name for name in variant_names("systems") if load_variant("systems", name).family == "TrainingCXL")
@@ -104,7 +104,7 @@ SHOWS = {
 def in_a_commit():
     """Yield runs that lose power while a commit is under way, torn by different seeds."""
     base = with_values(TINY, {"system": "cxl-b", "run.training": False})
-    line = schedule(ready(base), counted(base, 40))
+    line = schedule(ready(base), counted_flow(base, 40))
     commit = line.graph.index("Commit")
     for n in range(4, 36, 2):
         at = float(line.start[n, commit] + line.end[n, commit]) / 2

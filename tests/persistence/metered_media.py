@@ -9,7 +9,7 @@ from engine.hardware.device import Device, joules, seconds
 from engine.persistence.layout import TABLE_START, MediumLayout
 from engine.persistence.media import LINE
 from engine.persistence.protocol import LogName
-from tests.machines import stored
+from tests.machines import media_bytes
 
 
 def region(layout: MediumLayout, address: int) -> str:
@@ -69,7 +69,7 @@ class TimedMedia:
             work = self._works[region](nbytes)
             self.seconds[region] += float(seconds(self._memory, work))
             self.joules[region] += float(joules(self._memory, work).sum())
-            self.stored[region] += float(stored(self._memory, work).sum())
+            self.stored[region] += float(media_bytes(self._memory, work).sum())
         self.written += self._pending
         self._pending.clear()
 

@@ -12,7 +12,7 @@ from engine.persistence.records import Stamp
 from engine.systems.system import System
 from engine.systems.traffic import num_rows, table_bytes
 from tests.cases import each
-from tests.machines import counted, ready, scenario, stored
+from tests.machines import counted_flow, media_bytes, ready, scenario
 from tests.persistence.metered_media import TimedMedia
 
 REGION = {
@@ -32,7 +32,7 @@ def charged(machine, amounts):
         for demand in task.demands:
             if task.persists and demand.device == system.memory:
                 device, work = machine.devices[demand.device], demand.work
-                costs = (seconds(device, work), joules(device, work), np.asarray(written_bytes(work)), stored(device, work))
+                costs = (seconds(device, work), joules(device, work), np.asarray(written_bytes(work)), media_bytes(device, work))
                 found[REGION[task.persists]] = tuple(float(np.ravel(cost)[0]) for cost in costs)
     return found
 
@@ -80,7 +80,7 @@ CASES = [
 def test_a_batch_of_the_protocol_costs_what_the_schedule_charges_the_memory(name, system, checks):
     asked = scenario(name, system, **{"policy.row_checksums": checks})
     machine = ready(asked)
-    amounts = counted(asked, 1)
+    amounts = counted_flow(asked, 1)
     spent = protocol_batches(machine, amounts)
     asked_of_memory = charged(machine, amounts)
     for region, (time, energy, nbytes, wear) in asked_of_memory.items():

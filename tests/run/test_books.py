@@ -17,7 +17,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
-from tests.machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
+from tests.machines import LOGGING, STRICT, SYSTEMS, counted_flow, ready, scenario
 
 NOT_LISTED = ("fault-in-recovery", "late-detection")
 WITH_KNOBS = [name for name in all_variants("faults") if f"faults.{name.replace('-', '_')}_at_seconds" in KNOBS]
@@ -38,7 +38,7 @@ def tiny(system, **faults):
 @cache
 def amounts(system):
     """Return what the 40 batches touch; faults do not change it."""
-    return counted(tiny(system), 40)
+    return counted_flow(tiny(system), 40)
 
 
 @cache

@@ -19,7 +19,7 @@ from engine.store.result_rows import result_text
 from engine.store.trainings import training_from_text, training_text
 from engine.training import loop
 from tests.cases import each, examples
-from tests.machines import counted, ready, scenario
+from tests.machines import counted_flow, ready, scenario
 from tests.strategies import scenarios
 
 SHORT = {"run.batches": 12, "run.evaluations": 3, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 1e-3}
@@ -129,7 +129,7 @@ def test_wherever_writes_wait_the_result_is_the_unshared_one(model: str) -> None
 
 @pytest.mark.parametrize("system", ["cxl-b", "ssd"])
 def test_a_commit_under_way_when_power_fails_ends_alike_with_and_without_training(system: str) -> None:
-    line = schedule(ready(tiny(system)), counted(tiny(system), 12))
+    line = schedule(ready(tiny(system)), counted_flow(tiny(system), 12))
     commit = [task.name for task in line.graph.tasks].index("Commit")
     start, end = line.start[:, commit], line.end[:, commit]
     asked = [tiny(system, power_loss_at_seconds=(float(start[n] + share * (end - start)[n]),)) for n, share in COMMITS]

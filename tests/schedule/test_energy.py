@@ -18,7 +18,7 @@ from engine.schedule.timeline import work_done
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
-from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, planned, ready, scenario, uneven
+from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, task_graph, uneven
 
 BATCHES = 12
 MACHINES = dict(every_machine())
@@ -132,7 +132,7 @@ def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_n
 
 def price(machine, amounts):
     """Return joules beyond static power, (batches, tasks): amounts, and the swing of a device while it works."""
-    tasks = planned(machine, amounts).tasks
+    tasks = task_graph(machine, amounts).tasks
     found = np.zeros((amounts.batches, len(tasks)))
     for k, task in enumerate(tasks):
         for demand in task.demands:

@@ -13,7 +13,7 @@ from engine.hardware.device import Device
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import timeline
 from tests.cases import each, examples
-from tests.machines import every_machine, flow, planned, ready, uneven
+from tests.machines import every_machine, flow, ready, task_graph, uneven
 from tests.oracles import simpy_machine
 from tests.schedule.drawn import GRAPHS, demand
 
@@ -40,7 +40,7 @@ def agree(line, oracle):
 def test_every_start_and_end_is_the_independent_models(name):
     machine, amounts = plan(name)
     line = schedule(machine, amounts)
-    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(planned(machine, amounts), machine.devices, BATCHES))
+    oracle = simpy_machine.schedule(line.graph, simpy_machine.durations(task_graph(machine, amounts), machine.devices, BATCHES))
     agree(line, oracle)
 
 

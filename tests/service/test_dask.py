@@ -14,7 +14,7 @@ import pytest
 from engine.service import service
 from engine.store import requests, status
 from tests import ROOT
-from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenarios, table, until
+from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenarios, table, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
@@ -63,7 +63,7 @@ def later(condition: object, do: object) -> threading.Thread:
     """Do something once a condition holds, while the service runs in this thread."""
 
     def wait() -> None:
-        until(condition, 60.0)  # type: ignore[arg-type]
+        wait_until(condition, 60.0)  # type: ignore[arg-type]
         do()  # type: ignore[operator]
 
     thread = threading.Thread(target=wait)

@@ -26,7 +26,18 @@ from engine.store.trainings import StoreShelf, Training
 from engine.workload.readers.formats import digest_of
 from tests import ROOT
 from tests.machines import TINY
-from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, num_finished, scenario, scenarios, until
+from tests.service_fakes import (
+    COMPUTE,
+    OWNER,
+    ask,
+    chunk,
+    computing_here,
+    kept_result,
+    num_finished,
+    scenario,
+    scenarios,
+    wait_until,
+)
 from tests.workload.readers import made_up_criteo
 
 HANDOVER_SECONDS = 5.0
@@ -66,10 +77,12 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(store: Path, other_engine: Path) -> None:
     points = [with_values(TINY, {"machine.cxl_bandwidth_GBps": value}) for value in (8.0, 16.0, 24.0, 32.0, 48.0, 64.0)]
     with started(other_engine, "-m", "engine", "serve", "--store", str(store), "--jobs", "1") as theirs:
-        until(lambda: store.exists() and ownership.is_owned(store))
-        until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
+        wait_until(lambda: store.exists() and ownership.is_owned(store))
+        wait_until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended, 60.0)  # as a page waits
+        wait_until(
+            lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended, 60.0
+        )  # as a page waits
         right = [estimate(point).results for point in points]
         assert [result and result.results for _, result in result_rows.stored_results(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
@@ -81,11 +94,11 @@ def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_c
     store: Path, other_engine: Path
 ) -> None:
     with started(other_engine, "-c", OWNER, str(store), "2", "60", COMPUTE) as theirs:
-        until(lambda: ownership.named_owner(store)[1])
+        wait_until(lambda: ownership.named_owner(store)[1])
         assert ownership.named_owner(store)[1] != version.CODE
         with started(other_engine, "-c", ASKER, str(store)) as asker:
             request = int(asker.communicate(timeout=60.0)[0])
-        until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2, 60.0)
+        wait_until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2, 60.0)
         mine = requests.submit(store, scenarios(SEEDS), "full")
         assert theirs.wait(HANDOVER_SECONDS) == 0
     service.serve(store, 1, 0.0, COMPUTE)

@@ -32,7 +32,7 @@ from tests.service_fakes import (
     scenario,
     scenarios,
     table,
-    until,
+    wait_until,
 )
 
 SEEDS = range(1, 9)
@@ -54,18 +54,18 @@ def serve(store: Path, jobs: int = 2) -> None:
 def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_table_is_the_same(store: Path) -> None:
     request = requests.submit(store, scenarios(SEEDS, 0.15), "full")
     with owner(store) as first:
-        until(lambda: finished(store) >= 2 and open_pids(store))
+        wait_until(lambda: finished(store) >= 2 and open_pids(store))
         os.kill(open_pids(store)[0], signal.SIGKILL)
-        until(lambda: finished(store) >= 4)
-        until(lambda: open_pids(store))
+        wait_until(lambda: finished(store) >= 4)
+        wait_until(lambda: open_pids(store))
         orphans = open_pids(store)
         os.kill(orphans[0], signal.SIGSTOP)  # one that cannot look whether its owner lives goes with it all the same
         os.kill(first.pid, signal.SIGKILL)
-        until(lambda: not any(map(lives, orphans)), 3.0)
+        wait_until(lambda: not any(map(lives, orphans)), 3.0)
     kept_before = finished(store)
     assert 4 <= kept_before < len(SEEDS)
     with owner(store):
-        until(lambda: status.status(store, request).is_ended)
+        wait_until(lambda: status.status(store, request).is_ended)
     assert status.status(store, request).state == "done"
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
@@ -115,16 +115,16 @@ def test_one_worker_computes_one_point_at_a_time_outside_the_owner(store: Path) 
 def test_cancelling_stops_what_runs_within_five_seconds_and_keeps_the_owner(store: Path) -> None:
     request = requests.submit(store, [scenario(1, 60.0)], "full")
     with owner(store) as process:
-        until(lambda: open_pids(store))
-        until(lambda: any(point.progress for point in status.status(store, request).running))
+        wait_until(lambda: open_pids(store))
+        wait_until(lambda: any(point.progress for point in status.status(store, request).running))
         asked = time.monotonic()
         requests.cancel(store, request)
-        until(lambda: not open_pids(store), 5.0)
+        wait_until(lambda: not open_pids(store), 5.0)
         assert time.monotonic() - asked < 5.0
         assert status.status(store, request).state == "cancelled"
         assert finished(store) == 0
         again = requests.submit(store, [scenario(2)], "full")
-        until(lambda: status.status(store, again).state == "done")
+        wait_until(lambda: status.status(store, again).state == "done")
         assert process.poll() is None
 
 
@@ -160,15 +160,15 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
 def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) -> None:
     request = requests.submit(store, scenarios(range(40), 0.1), "full")
     with owner(store):
-        until(lambda: status.status(store, request).state == "running")
+        wait_until(lambda: status.status(store, request).state == "running")
         ask(store, "UPDATE requests SET lease_until = 0")
-        until(lambda: not open_pids(store) and status.status(store, request).state == "queued")
+        wait_until(lambda: not open_pids(store) and status.status(store, request).state == "queued")
         time.sleep(0.3)  # a claim may have been on its way when the lease ended
         parked = len(ask(store, "SELECT 1 FROM claims"))
         time.sleep(0.3)
         assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
         requests.renew_lease(store, request)
-        until(lambda: finished(store) > parked)
+        wait_until(lambda: finished(store) > parked)
 
 
 def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
@@ -186,7 +186,7 @@ def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(
     asked = [requests.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
     assert requests.newest_request(store, [key(scenario(1, 3.0), "full")]) == asked[1]
     with owner(store):
-        until(lambda: any(p.progress and p.progress.share > 0.3 for p in status.status(store, asked[0]).running))
+        wait_until(lambda: any(p.progress and p.progress.share > 0.3 for p in status.status(store, asked[0]).running))
         for request in asked:
             found = status.status(store, request)
             assert (found.state, found.finished_points, found.total) == ("running", 0, 1)
@@ -206,12 +206,12 @@ def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Pa
 
 def test_a_service_is_started_once_in_the_background_and_leaves_when_idle(store: Path) -> None:
     service.ensure_service(store, n_jobs=1, idle_exit_seconds=1.0)
-    until(lambda: ownership.is_owned(store))
-    until(lambda: Path(f"{store}.lock").read_text())
+    wait_until(lambda: ownership.is_owned(store))
+    wait_until(lambda: Path(f"{store}.lock").read_text())
     first = Path(f"{store}.lock").read_text()
     service.ensure_service(store)
     assert Path(f"{store}.lock").read_text() == first and lives(int(first.split()[0]))
-    until(lambda: not ownership.is_owned(store))
+    wait_until(lambda: not ownership.is_owned(store))
     assert Path(f"{store}.log").read_text() == ""
 
 
@@ -223,12 +223,12 @@ def test_a_service_that_cannot_start_is_told_without_the_words_of_others_and_not
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     assert service.ensure_service(store) == ""
-    until(lambda: Path(f"{store}.log").read_text())
+    wait_until(lambda: Path(f"{store}.log").read_text())
     assert service.ensure_service(store) == f"The background service ended without a message; {store}.log may have the reason."
     assert starts.read_text() == "once\n"
     os.utime(f"{store}.log", (0, 0))
     assert service.ensure_service(store) == ""
-    until(lambda: starts.read_text() == "once\nonce\n")
+    wait_until(lambda: starts.read_text() == "once\nonce\n")
 
 
 def test_what_a_page_tells_of_a_service_that_ended_is_its_own_sentence_as_plain_text(store: Path, monkeypatch) -> None:

@@ -13,32 +13,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-WRITE, TRUNCATE, SYNC, SHARED = "write", "truncate", "sync", "shared"
+WRITE, TRUNCATE, SYNC, SHARED_INDEX = "write", "truncate", "sync", "shared"
 LINK, UNLINK, RENAME, SYNC_FOLDER = "link", "unlink", "rename", "sync folder"
 JOURNAL, WAL, CREATE = 0x800, 0x80000, 0x4  # SQLITE_OPEN_MAIN_JOURNAL, _WAL, _CREATE
-FULL = 13
+DISK_FULL = 13
 # What SQLite's own disk answers to each call that fails: SQLITE_IOERR_WRITE, _TRUNCATE, _FSYNC, _SHMSIZE; SQLITE_CANTOPEN.
-IO_ERROR = {WRITE: 778, TRUNCATE: 1546, SYNC: 1034, SHARED: 4874, LINK: 14}
-REFUSALS = {errno.ENOSPC: dict.fromkeys(IO_ERROR, FULL) | {SYNC: 1034, SHARED: 4874, LINK: 14}, errno.EIO: IO_ERROR}
+IO_ERROR = {WRITE: 778, TRUNCATE: 1546, SYNC: 1034, SHARED_INDEX: 4874, LINK: 14}
+REFUSALS = {errno.ENOSPC: dict.fromkeys(IO_ERROR, DISK_FULL) | {SYNC: 1034, SHARED_INDEX: 4874, LINK: 14}, errno.EIO: IO_ERROR}
 
 
 @dataclass(frozen=True)
 class Op:
-    """One change: what, of which file (a number that no other file ever had), where, which bytes; or an entry's name.
+    """One change: its kind, of which file (a number that no other file ever had), where, which bytes; or an entry's name.
 
     A renaming has the new name in place of bytes.
     """
 
-    what: str
+    kind: str
     file: int = 0
-    at: int = 0
-    data: bytes = b""
+    offset: int = 0
+    content: bytes = b""
     name: str = ""
 
 
 @dataclass
 class Disk:
-    """The changes so far, and which call is refused: the one with number `refuse`, with the errno `why`.
+    """The changes so far, and which call is refused: the one with number `refuse`, with the errno `error`.
 
     `numbers` are those of the files that have a name now.
     """
@@ -47,16 +47,16 @@ class Disk:
     numbers: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     refuse: int = -1
-    why: int = errno.EIO
+    error: int = errno.EIO
     refused: str = ""
 
-    def refusal(self, what: str) -> int:
+    def refusal(self, kind: str) -> int:
         """Count a call that could fail, and return SQLite's code if this one does, else 0."""
         self.calls += 1
         if self.calls - 1 != self.refuse:
             return 0
-        self.refused = what
-        return REFUSALS[self.why][what]
+        self.refused = kind
+        return REFUSALS[self.error][kind]
 
 
 X_OPEN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p)
@@ -113,19 +113,19 @@ def sqlite() -> Any:
 
 
 @contextmanager
-def watched(*there: Path) -> Iterator[Disk]:
-    """Note what every connection opened within the block changes on disk; files that are `there` already are the first ones."""
+def watched(*paths: Path) -> Iterator[Disk]:
+    """Note what every connection opened within the block changes on disk; files at `paths` already are the first ones."""
     library, disk = sqlite(), Disk()
-    for path in there:
+    for path in paths:
         disk.numbers[str(path)] = len(disk.numbers) + 1
         disk.ops += [Op(LINK, len(disk.numbers), name=str(path)), Op(WRITE, len(disk.numbers), 0, path.read_bytes())]
         disk.ops += [Op(SYNC, len(disk.numbers)), Op(SYNC_FOLDER)]
     address = library.sqlite3_vfs_find(None)
-    own = Vfs.from_address(address)
-    vfs = Vfs.from_buffer_copy(own)
+    sqlite_vfs = Vfs.from_address(address)
+    vfs = Vfs.from_buffer_copy(sqlite_vfs)
     vfs.name = b"watched"
-    through = _Through(disk, own)
-    vfs.open, vfs.delete = X_OPEN(through.open), X_DELETE(through.delete)
+    shim = _Shim(disk, sqlite_vfs)
+    vfs.open, vfs.delete = X_OPEN(shim.open), X_DELETE(shim.delete)
     library.sqlite3_vfs_register(ctypes.byref(vfs), 1)
     try:
         yield disk
@@ -134,26 +134,26 @@ def watched(*there: Path) -> Iterator[Disk]:
         library.sqlite3_vfs_unregister(ctypes.byref(vfs))
 
 
-class _Through:
+class _Shim:
     """Looks through the calls: what succeeds is noted, what is to be refused never reaches the disk."""
 
-    def __init__(self, disk: Disk, own: Vfs) -> None:
-        self.disk, self.own = disk, own
+    def __init__(self, disk: Disk, sqlite_vfs: Vfs) -> None:
+        self.disk, self.sqlite_vfs = disk, sqlite_vfs
         self.open_files: dict[int, int] = {}
         self.fresh_journals: set[int] = set()
         self.patched: dict[int, Methods] = {}
         self.files = len(disk.numbers)
 
-    def open(self, vfs: int, name: int, file: int, flags: int, out: int) -> int:
+    def open(self, vfs: int, name: int, file: int, flags: int, out_flags: int) -> int:
         path = ctypes.string_at(name).decode() if name else ""
-        makes = bool(path) and path not in self.disk.numbers
-        if makes and (code := self.disk.refusal(LINK)):
+        is_new = bool(path) and path not in self.disk.numbers
+        if is_new and (code := self.disk.refusal(LINK)):
             ctypes.cast(file, POINTER(c_void_p))[0] = None  # no methods: SQLite must not close it
             return code
-        code = self.own.open(vfs, name, file, flags, out)
+        code = self.sqlite_vfs.open(vfs, name, file, flags, out_flags)
         if code or not path:
             return int(code)
-        if makes:
+        if is_new:
             self.files += 1
             self.disk.numbers[path] = self.files
             self.disk.ops.append(Op(LINK, self.files, name=path))
@@ -165,7 +165,7 @@ class _Through:
         return 0
 
     def delete(self, vfs: int, name: bytes, sync_folder: int) -> int:
-        code = int(self.own.delete(vfs, name, sync_folder))
+        code = int(self.sqlite_vfs.delete(vfs, name, sync_folder))
         if not code and self.disk.numbers.pop(name.decode(), 0):
             self.disk.ops.append(Op(UNLINK, name=name.decode()))
             if sync_folder:
@@ -174,29 +174,33 @@ class _Through:
 
     def _methods(self, address: int) -> Methods:
         if address not in self.patched:
-            own = Methods.from_address(address)
-            patched = Methods.from_buffer_copy(own)
-            patched.write = X_WRITE(self._looked(WRITE, own.write, lambda data, size, at: (at, ctypes.string_at(data, size))))
-            patched.truncate = X_TRUNCATE(self._looked(TRUNCATE, own.truncate, lambda size: (size, b"")))
-            patched.sync = X_SYNC(self._looked(SYNC, own.sync, lambda flags: (flags, b"")))
-            patched.shm_map = X_SHM_MAP(self._shared(own.shm_map))
+            sqlite_methods = Methods.from_address(address)
+            patched = Methods.from_buffer_copy(sqlite_methods)
+            patched.write = X_WRITE(
+                self._looked(WRITE, sqlite_methods.write, lambda buffer, size, offset: (offset, ctypes.string_at(buffer, size)))
+            )
+            patched.truncate = X_TRUNCATE(self._looked(TRUNCATE, sqlite_methods.truncate, lambda size: (size, b"")))
+            patched.sync = X_SYNC(self._looked(SYNC, sqlite_methods.sync, lambda flags: (flags, b"")))
+            patched.shm_map = X_SHM_MAP(self._shm_map(sqlite_methods.shm_map))
             self.patched[address] = patched
         return self.patched[address]
 
-    def _looked(self, what: str, call: Callable[..., int], read: Callable[..., tuple[int, bytes]]) -> Callable[..., int]:
-        def through(file: int, *given: int) -> int:
-            code = self.disk.refusal(what) or int(call(file, *given))
+    def _looked(
+        self, kind: str, call: Callable[..., int], offset_and_content: Callable[..., tuple[int, bytes]]
+    ) -> Callable[..., int]:
+        def noted_call(file: int, *arguments: int) -> int:
+            code = self.disk.refusal(kind) or int(call(file, *arguments))
             if not code:
-                self.disk.ops.append(Op(what, self.open_files[file], *read(*given)))
-                if what == SYNC and file in self.fresh_journals:  # SQLite then syncs the folder too
+                self.disk.ops.append(Op(kind, self.open_files[file], *offset_and_content(*arguments)))
+                if kind == SYNC and file in self.fresh_journals:  # SQLite then syncs the folder too
                     self.fresh_journals.discard(file)
                     self.disk.ops.append(Op(SYNC_FOLDER))
             return code
 
-        return through
+        return noted_call
 
-    def _shared(self, call: Callable[..., int]) -> Callable[..., int]:
-        def through(file: int, *given: int) -> int:
-            return self.disk.refusal(SHARED) or int(call(file, *given))
+    def _shm_map(self, call: Callable[..., int]) -> Callable[..., int]:
+        def shm_map(file: int, *arguments: int) -> int:
+            return self.disk.refusal(SHARED_INDEX) or int(call(file, *arguments))
 
-        return through
+        return shm_map

@@ -27,42 +27,42 @@ class Platter:
 
     def take(self, op: Op) -> None:
         """Go on by one change."""
-        if op.what == SYNC:
+        if op.kind == SYNC:
             for write in self.writes.pop(op.file, []):
                 _apply(self.files.setdefault(op.file, bytearray()), write)
-        elif op.what == SYNC_FOLDER:
+        elif op.kind == SYNC_FOLDER:
             _rename(self.names, self.entries)
             self.entries = []
-        elif op.what in (LINK, RENAME, UNLINK):
+        elif op.kind in (LINK, RENAME, UNLINK):
             self.entries.append(op)
-        elif op.what != SYNC:
+        elif op.kind != SYNC:
             self.writes.setdefault(op.file, []).append(op)
 
 
 def _rename(names: dict[str, int], entries: Sequence[Op]) -> None:
-    for entry in entries:
-        before = names.pop(entry.name, None)
-        if entry.what == RENAME and before is not None:
-            names[entry.data.decode()] = before
-        if entry.what == LINK:
-            names[entry.name] = entry.file
+    for op in entries:
+        file = names.pop(op.name, None)
+        if op.kind == RENAME and file is not None:
+            names[op.content.decode()] = file
+        if op.kind == LINK:
+            names[op.name] = op.file
 
 
-def _apply(content: bytearray, op: Op, sector: int = 0, kept: np.ndarray | None = None) -> None:
-    """Write all of it, or only those pieces between multiples of `sector` that are `kept`."""
-    if op.what == TRUNCATE:
-        del content[op.at :]
-        content.extend(bytes(op.at - len(content)))
+def _apply(content: bytearray, op: Op, sector: int = 0, mask: np.ndarray | None = None) -> None:
+    """Write all of it, or only those pieces between multiples of `sector` that `mask` has."""
+    if op.kind == TRUNCATE:
+        del content[op.offset :]
+        content.extend(bytes(op.offset - len(content)))
         return
-    end = op.at + len(op.data)
+    end = op.offset + len(op.content)
     content.extend(bytes(max(0, end - len(content))))
-    if kept is None:
-        content[op.at : end] = op.data
+    if mask is None:
+        content[op.offset : end] = op.content
         return
-    for piece in np.flatnonzero(kept):
-        first = op.at // sector + int(piece)
-        start, stop = max(op.at, first * sector), min(end, (first + 1) * sector)
-        content[start:stop] = op.data[start - op.at : stop - op.at]
+    for piece in np.flatnonzero(mask):
+        number = op.offset // sector + int(piece)
+        start, stop = max(op.offset, number * sector), min(end, (number + 1) * sector)
+        content[start:stop] = op.content[start - op.offset : stop - op.offset]
 
 
 def image(platter: Platter, rng: np.random.Generator) -> Image:
@@ -70,10 +70,10 @@ def image(platter: Platter, rng: np.random.Generator) -> Image:
     names = dict(platter.names)
     _rename(names, platter.entries[: rng.integers(len(platter.entries) + 1)])
     contents = {file: _content(platter, file, rng) for _, file in sorted(names.items())}
-    found = {Path(name).name: contents[file] for name, file in sorted(names.items())}
-    if any(name.endswith("-wal") for name in found) and rng.random() < 0.5:
-        found[next(name for name in found if name.endswith("-wal"))[:-3] + "shm"] = rng.bytes(32768)
-    return found
+    state = {Path(name).name: contents[file] for name, file in sorted(names.items())}
+    if any(name.endswith("-wal") for name in state) and rng.random() < 0.5:
+        state[next(name for name in state if name.endswith("-wal"))[:-3] + "shm"] = rng.bytes(32768)
+    return state
 
 
 def _content(platter: Platter, file: int, rng: np.random.Generator) -> bytes:
@@ -81,39 +81,39 @@ def _content(platter: Platter, file: int, rng: np.random.Generator) -> bytes:
     mood = rng.random(3)  # how often this file's writes are kept, lost, torn: some cuts lose all, some nothing
     for op in platter.writes.get(file, []):
         fate = rng.choice(3, p=mood / mood.sum())
-        if fate == 0 or (fate == 2 and op.what == TRUNCATE):
+        if fate == 0 or (fate == 2 and op.kind == TRUNCATE):
             _apply(content, op)
         elif fate == 2:
             sector = int(rng.choice(SECTORS))
-            pieces = (op.at + len(op.data) - 1) // sector - op.at // sector + 1
+            pieces = (op.offset + len(op.content) - 1) // sector - op.offset // sector + 1
             _apply(content, op, sector, rng.random(pieces) < 0.5)
     return bytes(content)
 
 
-def images(ops: Sequence[Op], count: int, seed: int, begun: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
+def images(ops: Sequence[Op], count: int, seed: int, earlier_ops: Sequence[Op] = ()) -> Iterator[tuple[int, Image]]:
     """Yield `count` images, each with how many changes had been asked for when the power failed: spread over all of them.
 
-    What was `begun` before had been asked for already.
+    `earlier_ops` had been asked for already.
     """
     rng, platter = np.random.default_rng([seed, count]), Platter()
-    for op in begun:
+    for op in earlier_ops:
         platter.take(op)
     cuts = np.bincount(np.arange(count) * (len(ops) + 1) // count, minlength=len(ops) + 1)
-    for done in range(len(ops) + 1):
-        for _ in range(cuts[done]):
-            yield done, image(platter, rng)
-        if done < len(ops):
-            platter.take(ops[done])
+    for num_ops in range(len(ops) + 1):
+        for _ in range(cuts[num_ops]):
+            yield num_ops, image(platter, rng)
+        if num_ops < len(ops):
+            platter.take(ops[num_ops])
 
 
-def put(folder: Path, found: Image) -> None:
+def write_image(folder: Path, image: Image) -> None:
     """Make the folder hold the image and nothing else; names of one file share its content, to the object."""
-    for old in folder.iterdir():
-        old.unlink()
-    written: dict[int, Path] = {}
-    for name, content in found.items():
-        if content and id(content) in written:
-            (folder / name).hardlink_to(written[id(content)])
+    for path in folder.iterdir():
+        path.unlink()
+    path_by_content: dict[int, Path] = {}
+    for name, content in image.items():
+        if content and id(content) in path_by_content:
+            (folder / name).hardlink_to(path_by_content[id(content)])
         else:
             (folder / name).write_bytes(content)
-            written[id(content)] = folder / name
+            path_by_content[id(content)] = folder / name

@@ -27,11 +27,11 @@ BETWEEN_CHECKPOINTS = 60  # pages; by itself SQLite checkpoints every 1,000, too
 
 def digest(store: Connection) -> str:
     """Return what tells any two contents of the store apart, but for requests whose points are still arriving."""
-    seen = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for (table,) in store.execute(TABLES).fetchall():
         for row in store.execute(f"SELECT * FROM {table} {ARRIVED.get(table, '')} ORDER BY 1, 2"):
-            seen.update(f"{table}{row!r}".encode())
-    return seen.hexdigest()
+            hasher.update(f"{table}{row!r}".encode())
+    return hasher.hexdigest()
 
 
 def answer(seed: int) -> str:
@@ -48,7 +48,7 @@ class Day:
     def __init__(self, path: Path, acknowledged: Callable[[], None]) -> None:
         self.path, self.acknowledged = path, acknowledged
         self.stack = ExitStack()
-        self.owner, self.one, self.other = (self._connected() for _ in range(3))
+        self.owner, self.worker, self.second_worker = (self._connected() for _ in range(3))
 
     def _connected(self) -> Connection:
         store = self.stack.enter_context(open_store(self.path))
@@ -65,13 +65,15 @@ class Day:
     def compute(self, worker: Connection, request: int, seeds: Iterable[int], ending: str = "kept") -> None:
         """A worker claims points, tells progress, and closes them together."""
         by_name = {key(scenario(seed), "full"): seed for seed in seeds}
-        mine = computations.claim_points(worker, request, list(by_name))
+        claims = computations.claim_points(worker, request, list(by_name))
         self.acknowledged()
-        for name in mine[:1]:
+        for name in claims[:1]:
             computations.report_progress(worker, name, Progress(1, 2, note="halfway"))
             self.acknowledged()
-        said = "run.batches=1 is made up to be refused; choose 2."
-        computations.close_claims(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
+        refusal = "run.batches=1 is made up to be refused; choose 2."
+        computations.close_claims(
+            worker, [(name, ending, answer(by_name[name]) if ending == "kept" else refusal) for name in claims]
+        )
         self.acknowledged()
 
     def tend(self) -> None:
@@ -95,17 +97,17 @@ def noon(day: Day) -> None:
     """Two workers share two requests; one of them dies, a point is refused, a row is found damaged."""
     first, second = day.submit(range(10, 40)), day.submit(range(30, 50))
     for seed in range(10, 38, 4):
-        day.compute(day.one, first, range(seed, seed + 2))
-        day.compute(day.other, second, range(seed + 20, seed + 22))
+        day.compute(day.worker, first, range(seed, seed + 2))
+        day.compute(day.second_worker, second, range(seed + 20, seed + 22))
         day.tend()
-    computations.claim_points(day.one, second, [key(scenario(48), "full")])
+    computations.claim_points(day.worker, second, [key(scenario(48), "full")])
     day.acknowledged()
     computations.close_open_claims(day.owner, "died")
     day.acknowledged()
-    day.compute(day.other, second, [49], "failed")
+    day.compute(day.second_worker, second, [49], "failed")
     day.owner.execute("UPDATE results SET result = '{' WHERE key = ?", (key(scenario(10), "full"),))
     day.acknowledged()
-    assert result_rows.load_result(day.one, key(scenario(10), "full")) is None
+    assert result_rows.load_result(day.worker, key(scenario(10), "full")) is None
     day.acknowledged()
 
 
@@ -113,16 +115,16 @@ def evening(day: Day) -> None:
     """The owner changes, the rest is finished; some of it is held, some deleted, and much has to make room."""
     queue.resume_requests(day.owner)
     day.acknowledged()
-    last = day.submit(range(48, 52))
-    day.compute(day.one, last, range(48, 52))
+    request = day.submit(range(48, 52))
+    day.compute(day.worker, request, range(48, 52))
     day.tend()
-    history.pin(day.path, [last], True)
+    history.pin(day.path, [request], True)
     day.acknowledged()
-    history.delete(day.path, [last - 1])
+    history.delete(day.path, [request - 1])
     day.acknowledged()
     quota.set_quota(day.path, 1 / quota.GiB)
     day.acknowledged()
-    quota.note_use(day.one, [key(scenario(48), "full")])
+    quota.note_use(day.worker, [key(scenario(48), "full")])
     day.acknowledged()
     while quota.used_bytes(day.owner) > quota.SLACK * quota.quota_bytes(day.owner) and quota.drop_oldest(day.owner, 4):
         day.acknowledged()
@@ -130,7 +132,7 @@ def evening(day: Day) -> None:
     day.acknowledged()
 
 
-def whole(path: Path, acknowledged: Callable[[], None]) -> None:
+def whole_day(path: Path, acknowledged: Callable[[], None]) -> None:
     """Live through it all."""
     morning(path, acknowledged)
     day = Day(path, acknowledged)

@@ -99,7 +99,7 @@ def each_refused(folder: Path, every: int) -> None:
     for number in range(0, calls(folder / "whole"), every):  # the first one always is told
         for why in KINDS:
             with watched() as disk:
-                disk.refuse, disk.why = number, why
+                disk.refuse, disk.error = number, why
                 sentences = life(folder / f"{number}-{why}" / "store.sqlite", disk)
             if not disk.refused and disk.calls <= number:  # a life has some calls more or less, as time goes
                 continue

@@ -43,7 +43,7 @@ def recorded(folder: Path) -> Recording:
             with open_store(path) as found:
                 marks.append((done, store_work.digest(found)))
 
-        store_work.whole(path, acknowledged)
+        store_work.whole_day(path, acknowledged)
     return Recording(tuple(disk.ops), tuple(marks))
 
 
@@ -93,7 +93,7 @@ def _resumed(found: sqlite3.Connection) -> str:
 def verdicts(recording: Recording, folder: Path, count: int, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     for done, image in power_cuts.images(recording.ops, count, seed):
-        power_cuts.put(folder, image)
+        power_cuts.write_image(folder, image)
         found[judged(folder, recording.marks, done)] += 1
     return found
 
@@ -115,11 +115,11 @@ def test_a_power_cut_while_an_old_store_is_brought_to_the_present_format_loses_n
         after = store_work.digest(found)
     first = Op(LINK, 1, name=str(old.with_name(NAME)))
     start = (first, Op(WRITE, 1, 0, there), Op(SYNC, 1), Op(SYNC_FOLDER))
-    assert (disk.ops[0].what, disk.ops[0].name) == (LINK, str(old))
+    assert (disk.ops[0].kind, disk.ops[0].name) == (LINK, str(old))
     ops = [replace(op, name=op.name.replace(old.name, NAME)) for op in (*start, *disk.ops[1:])]
     for done, image in power_cuts.images(ops, 30, seed=5):
         if done >= len(start):
-            power_cuts.put(folder, image)
+            power_cuts.write_image(folder, image)
             assert judged(folder, [(0, after)], done) == "whole", done
 
 

@@ -29,7 +29,7 @@ GARBAGE = (
     "\ufffd",
 )
 PLACES = ("design", "search", "failures", "data")
-ONES = ("sample", "pareto", "pins", "against", "within", "mode", "view", "metric", "find", "crash", "v", "model", "preset")
+PARAMETERS = ("sample", "pareto", "pins", "against", "within", "mode", "view", "metric", "find", "crash", "v", "model", "preset")
 
 
 def valid(rng: Random) -> tuple[str, str]:
@@ -39,7 +39,7 @@ def valid(rng: Random) -> tuple[str, str]:
     place = rng.choice(PLACES)
     if place == "search":
         pairs += [("axis", f"{path}:{_usual_axis(rng, KNOBS[path])}") for path in rng.sample(AXES, rng.randint(1, 3))]
-    return place, _written(pairs)
+    return place, _query(pairs)
 
 
 def hostile(rng: Random) -> tuple[str, str]:
@@ -48,29 +48,29 @@ def hostile(rng: Random) -> tuple[str, str]:
     pairs += [(path, _extreme(rng, KNOBS[path])) for path in rng.sample(tuple(KNOBS), rng.choice((0, 0, 0, 1, 2, 3, 12)))]
     pairs += rng.choice(ATTACKS)(rng)
     if rng.random() < 0.1:
-        pairs.append((rng.choice((*ONES, *KNOBS)), rng.choice(GARBAGE)))
+        pairs.append((rng.choice((*PARAMETERS, *KNOBS)), rng.choice(GARBAGE)))
     place = rng.choice(PLACES)
     if place == "search" or rng.random() < 0.1:
         pairs += _axes(rng)
     if rng.random() < 0.7:
         pairs = list(dict(reversed([pair for pair in pairs if pair[0] != "axis"])).items()) + [
-            one for one in pairs if one[0] == "axis"
+            pair for pair in pairs if pair[0] == "axis"
         ]
-    text = _written(pairs)
+    text = _query(pairs)
     if rng.random() < 0.03:
-        at = rng.randrange(len(text) + 1)
-        text = text[:at] + rng.choice(("%", "%zz", "%00", "%ff", "&&", "=", "+", "#", ";")) + text[at:]
+        position = rng.randrange(len(text) + 1)
+        text = text[:position] + rng.choice(("%", "%zz", "%00", "%ff", "&&", "=", "+", "#", ";")) + text[position:]
     return place, text[:9000]
 
 
-def _written(pairs: Sequence[tuple[str, str]]) -> str:
+def _query(pairs: Sequence[tuple[str, str]]) -> str:
     return "&".join(f"{quote(name)}={quote(text, safe='.;:,-')}" for name, text in pairs)
 
 
 USUAL = tuple(
     path
-    for path, one in KNOBS.items()
-    if one.kind in ("float", "int", "choice", "switch") and one.acts == "always" and path != "machine.target_throughput"
+    for path, knob in KNOBS.items()
+    if knob.kind in ("float", "int", "choice", "switch") and knob.acts == "always" and path != "machine.target_throughput"
 )
 AXES = tuple(path for path in USUAL if path not in ("model.embedding_dim", "model.num_tables", "model.name"))
 
@@ -95,17 +95,17 @@ def _usual_axis(rng: Random, knob: Knob) -> str:
 
 def _number(rng: Random, knob: Knob) -> str:
     low, high = knob.low if knob.low is not None else -1e308, knob.high if knob.high is not None else 1e308
-    whole = knob.kind in ("int", "ints", "widths")
+    is_integer = knob.kind in ("int", "ints", "widths")
     if knob.allowed_numbers:
         return str(rng.choice(knob.allowed_numbers))
-    drawn = rng.random()
-    if drawn < 0.02:
+    chance = rng.random()
+    if chance < 0.02:
         return rng.choice(GARBAGE)
-    if drawn < 0.04:
+    if chance < 0.04:
         return repr(high * 1.01)
     number = rng.choice((low, high, high, min(max(low, 1e-300), high) * max(high / max(low, 1e-6), 1) ** rng.random()))
     number = min(max(number, low), high)
-    return str(int(number)) if whole else repr(float(number))
+    return str(int(number)) if is_integer else repr(float(number))
 
 
 def _extreme(rng: Random, knob: Knob) -> str:
@@ -134,8 +134,8 @@ def _layers(rng: Random) -> list[tuple[str, str]]:
 
 def _tables(rng: Random) -> list[tuple[str, str]]:
     count = rng.choice((1, 100, 1500, 10_000))
-    one, many = rng.choice(("1", "1000000", "100000000000")), min(count, 1500)
-    rows = ";".join(str(rng.randint(1, 9999)) for _ in range(many)) if count == many and rng.random() < 0.5 else one
+    size, num_sizes = rng.choice(("1", "1000000", "100000000000")), min(count, 1500)
+    rows = ";".join(str(rng.randint(1, 9999)) for _ in range(num_sizes)) if count == num_sizes and rng.random() < 0.5 else size
     return [
         ("model.num_tables", str(count)),
         ("model.num_embeddings", rows),
@@ -161,7 +161,7 @@ def _exponents(rng: Random) -> list[tuple[str, str]]:
 
 
 def _years(rng: Random) -> list[tuple[str, str]]:
-    found = [
+    pairs = [
         ("run.batches", "1000000"),
         ("faults.campaign_days", rng.choice(("3650", "30", "0.01"))),
         ("faults.weibull_shape", rng.choice(("0.2", "1", "10"))),
@@ -170,9 +170,9 @@ def _years(rng: Random) -> list[tuple[str, str]]:
         ("system", rng.choice(variant_names("systems"))),
     ]
     mtbfs = [path for path in KNOBS if path.endswith("mtbf_hours")]
-    found += [(path, rng.choice(("1e-9", "0.1", "1", "30", "100", "1000000"))) for path in rng.sample(mtbfs, rng.randint(1, 4))]
+    pairs += [(path, rng.choice(("1e-9", "0.1", "1", "30", "100", "1000000"))) for path in rng.sample(mtbfs, rng.randint(1, 4))]
     instants = [path for path in KNOBS if path.endswith("at_seconds")]
-    return found + [
+    return pairs + [
         (path, ";".join(map(str, range(rng.choice((3, 300, 900)))))) for path in rng.sample(instants, rng.randint(0, 2))
     ]
 
@@ -242,11 +242,11 @@ def _questions(rng: Random) -> list[tuple[str, str]]:
             "estimate:/search?run=estimate:/search",
         )
     )
-    return [(rng.choice((*ONES, "where", "only", "run")), text)] * rng.choice((1, 1, 2, 30))
+    return [(rng.choice((*PARAMETERS, "where", "only", "run")), text)] * rng.choice((1, 1, 2, 30))
 
 
-def _nothing(rng: Random) -> list[tuple[str, str]]:
+def _no_parameters(rng: Random) -> list[tuple[str, str]]:
     return []
 
 
-ATTACKS = (_layers, _tables, _exponents, _years, _trace, _target, _policies, _axes, _questions, _nothing)
+ATTACKS = (_layers, _tables, _exponents, _years, _trace, _target, _policies, _axes, _questions, _no_parameters)

@@ -19,7 +19,7 @@ from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
 from tests.faults.test_faults import learned
-from tests.machines import TINY, planned, ready
+from tests.machines import TINY, ready, task_graph
 from tests.oracles import simpy_machine
 from tests.schedule.test_schedule import agree
 
@@ -62,7 +62,7 @@ def line(system):
 @each("system", variant_names("systems"))
 def test_every_task_of_a_system_starts_and_ends_as_in_the_independent_model(system):
     machinery, found = line(system)
-    asked = planned(machinery, counted_traffic(machinery.settled))
+    asked = task_graph(machinery, counted_traffic(machinery.settled))
     agree(found, simpy_machine.schedule(found.graph, simpy_machine.durations(asked, machinery.devices, BATCHES)))
 
 

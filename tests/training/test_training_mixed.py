@@ -37,7 +37,7 @@ from engine.training.shape import (
 )
 from engine.training.weights import initial_weights, trained_arrays
 from tests.cases import each
-from tests.machines import counted, ready, scenario
+from tests.machines import counted_flow, ready, scenario
 from tests.training.training_models import MIXED, all_rows, made_up_batch, made_up_run, model, state_bytes, touched
 
 NARROW = {
@@ -302,7 +302,7 @@ def trained(one: Scenario, shelf: dict[str, Training], watch=None, resume=None):
     """Train the class of a scenario, as a point does whose timing is that of tables alike."""
     plain = scenario("tiny", "dram", **{"run.batches": BATCHES, "run.training": False})
     m, group = ready(plain), functional_class(one)
-    timed, _ = follow_run(m, counted(plain, BATCHES), None, untrained_resolve(m))
+    timed, _ = follow_run(m, counted_flow(plain, BATCHES), None, untrained_resolve(m))
     return shared_outcome(group, timed, None, Meter(watch, BATCHES), shelf, resume)
 
 

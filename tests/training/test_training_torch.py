@@ -7,13 +7,13 @@ import pytest
 
 from engine.training.loop import train
 from tests import ROOT
-from tests.cases import ASKED, each
+from tests.cases import SELECTION, each
 from tests.training.training_models import ORACLE_STEPS, ORACLES, oracle_run
 
 RECORDED = json.loads((ROOT / "tests/data/torch_losses.json").read_text(encoding="utf-8"))["losses"]
 
 
-STEPS = ORACLE_STEPS if ASKED.all else 50
+STEPS = ORACLE_STEPS if SELECTION.all else 50
 
 
 def our_losses(name, relaxed=False, steps=STEPS):

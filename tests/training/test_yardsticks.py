@@ -12,10 +12,10 @@ from engine.simulate import simulate
 from engine.training import yardsticks as asked
 from engine.training.yardsticks import RATES, yardsticks
 from engine.workload.source import source
-from tests.cases import ASKED
+from tests.cases import SELECTION
 
 FEW = {"run.batches": 30, "run.evaluations": 3, "data.held_out_samples": 600, "data.seed": 5}
-SEEDS = (1, 2, 3, 4, 5) if ASKED.all else (1, 2)
+SEEDS = (1, 2, 3, 4, 5) if SELECTION.all else (1, 2)
 LEAST = {"dlrm-kaggle": 0.02, "dlrm-terabyte": 0.004, "tiny": 0.01}
 
 
