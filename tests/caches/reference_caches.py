@@ -17,49 +17,49 @@ class Lru:
     """A row's place in the dictionary is its age."""
 
     def __init__(self, rows):
-        self.rows, self.held = rows, OrderedDict()
+        self.rows, self.contents = rows, OrderedDict()
 
     def use(self, row):
-        self.held.move_to_end(row)
+        self.contents.move_to_end(row)
 
-    def evict(self, kept):
-        del self.held[next(row for row in self.held if row not in kept)]
+    def evict(self, protected):
+        del self.contents[next(row for row in self.contents if row not in protected)]
 
     def admit(self, row):
-        self.held[row] = None
+        self.contents[row] = None
 
 
 class Lfu(Lru):
     """Each row with its count and the time when it reached it."""
 
     def __init__(self, rows):
-        self.rows, self.held, self.time = rows, {}, 0
+        self.rows, self.contents, self.time = rows, {}, 0
 
     def use(self, row):
         self.time += 1
-        self.held[row] = (self.held.get(row, (0, 0))[0] + 1, self.time)
+        self.contents[row] = (self.contents.get(row, (0, 0))[0] + 1, self.time)
 
     admit = use
 
-    def evict(self, kept):
-        del self.held[min((row for row in self.held if row not in kept), key=self.held.__getitem__)]
+    def evict(self, protected):
+        del self.contents[min((row for row in self.contents if row not in protected), key=self.contents.__getitem__)]
 
 
-def served(cache, batches: Iterable[Sequence[int]]) -> list[list[int]]:
+def cache_counts(cache, batches: Iterable[Sequence[int]]) -> list[list[int]]:
     """Return the counts of each batch in the order of COLUMNS."""
     result = []
     for ids in batches:
-        before = set(cache.held)
+        contents = set(cache.contents)
         unique = list(dict.fromkeys(ids))
-        hits, missing = [row for row in unique if row in before], [row for row in unique if row not in before]
+        hits, misses = [row for row in unique if row in contents], [row for row in unique if row not in contents]
         for row in hits:
             cache.use(row)
-        evictions = max(0, len(before) + len(missing) - cache.rows)
+        evictions = max(0, len(contents) + len(misses) - cache.rows)
         for _ in range(evictions):
             cache.evict(set(hits))
-        for row in missing:
+        for row in misses:
             cache.admit(row)
-        result.append([len(unique), sum(row not in before for row in ids), len(missing), evictions, len(cache.held)])
+        result.append([len(unique), sum(row not in contents for row in ids), len(misses), evictions, len(cache.contents)])
     return result
 
 
@@ -69,24 +69,24 @@ def counted_in_sets(batches: Iterable[Sequence[int]], ways: int, sets: int, set_
     places: list[list[int | None]] = [[None] * ways for _ in range(sets)]
     result = []
     for ids in batches:
-        before = {row for own in places for row in own if row is not None}
+        contents = {row for way_rows in places for row in way_rows if row is not None}
         for row in ids:
             counts[row] = counts.get(row, 0) + 1
-        missing = sorted((row for row in dict.fromkeys(ids) if row not in before), key=lambda row: -counts[row])
-        came, evicted, refused = set(), 0, 0
-        for row in missing:
-            own = places[set_of(row)]
-            free = [way for way, other in enumerate(own) if other not in came]
-            least = min(free, key=lambda way: -1 if own[way] is None else counts[own[way]], default=None)
-            if least is None or (own[least] is not None and counts[own[least]] > counts[row]):
+        misses = sorted((row for row in dict.fromkeys(ids) if row not in contents), key=lambda row: -counts[row])
+        arrivals, evicted, refused = set(), 0, 0
+        for row in misses:
+            way_rows = places[set_of(row)]
+            candidate_ways = [way for way, occupant in enumerate(way_rows) if occupant not in arrivals]
+            victim = min(candidate_ways, key=lambda way: -1 if way_rows[way] is None else counts[way_rows[way]], default=None)
+            if victim is None or (way_rows[victim] is not None and counts[way_rows[victim]] > counts[row]):
                 refused += 1
                 continue
-            evicted += own[least] is not None
-            own[least] = row
-            came.add(row)
-        held = sum(row is not None for own in places for row in own)
-        missed = sum(row not in before for row in ids)
-        result.append([len(set(ids)), missed, len(missing), evicted + refused, held, refused])
+            evicted += way_rows[victim] is not None
+            way_rows[victim] = row
+            arrivals.add(row)
+        occupancy = sum(row is not None for set_rows in places for row in set_rows)
+        missed = sum(row not in contents for row in ids)
+        result.append([len(set(ids)), missed, len(misses), evicted + refused, occupancy, refused])
     return result
 
 
@@ -103,27 +103,27 @@ def followed(policy, cache, batches: Iterable[Ints]):
         yield cache, counts
 
 
-MOVED = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
+COUNT_COLUMNS = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
 
 
 def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
     """Return what the engine's LFU cache does with each batch, in the order of COLUMNS."""
-    done = followed(engine_lfu, engine_lfu.no_rows(rows), batches)
-    return [[*counts[MOVED].tolist(), int(cache.state[NUM_FILLED])] for cache, counts in done]
+    states = followed(engine_lfu, engine_lfu.no_rows(rows), batches)
+    return [[*counts[COUNT_COLUMNS].tolist(), int(cache.state[NUM_FILLED])] for cache, counts in states]
 
 
 def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
     """Return what the engine's set-associative cache does, in the order of COLUMNS, and the rows it refuses."""
-    cache, found = set_associative.no_rows(rows, ways), []
+    cache, results = set_associative.no_rows(rows, ways), []
     for n, ids in enumerate(batches):
         counts = np.zeros(COUNTS, dtype=np.int64)
         cache = set_associative.serve_batch(cache, n, ids, counts)
-        held = int((cache.way_rows != set_associative.EMPTY).sum())
-        found.append([*counts[MOVED].tolist(), held, int(counts[REFUSED])])
-    return found
+        occupancy = int((cache.way_rows != set_associative.EMPTY).sum())
+        results.append([*counts[COUNT_COLUMNS].tolist(), occupancy, int(counts[REFUSED])])
+    return results
 
 
 def lfu_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
     """Return what the engine's sets by count do, in the order of COLUMNS, and the rows they refuse."""
-    done = followed(set_associative_lfu, set_associative_lfu.no_rows(rows, ways), batches)
-    return [[*counts[MOVED].tolist(), int((cache.ways >= 0).sum()), int(counts[REFUSED])] for cache, counts in done]
+    states = followed(set_associative_lfu, set_associative_lfu.no_rows(rows, ways), batches)
+    return [[*counts[COUNT_COLUMNS].tolist(), int((cache.ways >= 0).sum()), int(counts[REFUSED])] for cache, counts in states]

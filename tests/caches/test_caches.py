@@ -42,14 +42,14 @@ def test_the_command_lists_every_policy_with_the_systems_that_can_have_it(capsys
 
 @given(batches=BATCHES, rows=st.integers(6, 14))
 def test_small_batches_move_rows_as_the_definition_of_lfu_says(batches, rows):
-    assert lfu(few(batches), rows) == by_hand.served(by_hand.Lfu(rows), batches)
+    assert lfu(few(batches), rows) == by_hand.cache_counts(by_hand.Lfu(rows), batches)
 
 
 @pytest.mark.parametrize("rows", [45, 60, 100, 150, 250])
 def test_skewed_batches_move_rows_as_the_definition_of_lfu_says(rows):
     batches = zipf(rows)
     found = lfu(batches, rows)
-    assert found == by_hand.served(by_hand.Lfu(rows), [ids.tolist() for ids in batches])
+    assert found == by_hand.cache_counts(by_hand.Lfu(rows), [ids.tolist() for ids in batches])
     assert np.cumsum([row[2] - row[3] for row in found]).tolist() == [row[4] for row in found]
 
 
@@ -122,7 +122,7 @@ def test_a_set_by_count_keeps_the_rows_looked_up_most_and_refuses_others(rows, w
 
 def test_without_conflicts_a_set_serves_batches_as_lru_does():
     batches = zipf(8, size=10)
-    by_age = by_hand.served(by_hand.Lru(32), [ids.tolist() for ids in batches])
+    by_age = by_hand.cache_counts(by_hand.Lru(32), [ids.tolist() for ids in batches])
     assert lru_in_sets(batches, 32, 32) == [[*row, 0] for row in by_age]
 
 

@@ -56,10 +56,10 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
     slow = batch_by_batch.simulate(terms, arrivals, end)
     seconds, extra = exact_sums(state.ledger.seconds), terms.plan.step - terms.useful_seconds
     final = slow.batch + slow.rest
-    again = min(max(slow.best - slow.batch, 0.0), slow.rest)
+    again = min(max(slow.high_mark - slow.batch, 0.0), slow.rest)
     assert counts == pytest.approx(final, abs=1e-9)
     assert seconds["useful"] == pytest.approx(final * terms.useful_seconds, abs=1e-9)
-    assert seconds["replay"] == pytest.approx((slow.again + again) * terms.useful_seconds, abs=1e-9)
+    assert seconds["replay"] == pytest.approx((slow.replays + again) * terms.useful_seconds, abs=1e-9)
     executed = slow.spent["step"] / terms.plan.step
     assert seconds["checkpoint"] == pytest.approx(executed * extra + slow.spent["pause"], abs=1e-9)
     assert {name: seconds[name] for name in ("detect", "restart", "restore")} == pytest.approx(

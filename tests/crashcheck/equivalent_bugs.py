@@ -10,31 +10,31 @@ import numpy as np
 
 from engine.persistence import records
 from engine.persistence.media import WORD
-from tests.seeded_bugs.broken_media import Through
+from tests.seeded_bugs.broken_media import MediumWrapper
 
 
-class StoresAreIssuedLastWordFirst(Through):
+class StoresAreIssuedLastWordFirst(MediumWrapper):
     """Between two fences the protocol relies on no order, not even inside a flag."""
 
-    def store(self, address, data):
-        for at in reversed(range(0, data.size, WORD)):
-            self.media.store(address + at, data[at : at + WORD])
+    def store(self, address, content):
+        for offset in reversed(range(0, content.size, WORD)):
+            self.media.store(address + offset, content[offset : offset + WORD])
 
 
-class EveryStoreIsMadeTwice(Through):
+class EveryStoreIsMadeTwice(MediumWrapper):
     """A store made again before anything else changes nothing."""
 
-    def store(self, address, data):
-        self.media.store(address, np.zeros_like(data))
-        self.media.store(address, data)
+    def store(self, address, content):
+        self.media.store(address, np.zeros_like(content))
+        self.media.store(address, content)
 
 
-class EveryStoreIsFlushedAndFencedAtOnce(Through):
+class EveryStoreIsFlushedAndFencedAtOnce(MediumWrapper):
     """More order than asked for is slow, and safe."""
 
-    def store(self, address, data):
-        self.media.store(address, data)
-        self.media.flush(address, data.size)
+    def store(self, address, content):
+        self.media.store(address, content)
+        self.media.flush(address, content.size)
         self.media.fence()
 
 

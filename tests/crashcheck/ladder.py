@@ -26,7 +26,7 @@ class Row:
 
     rung: str
     caught: int
-    of: int
+    total: int
     states: int
     seconds: float
     missed: tuple[str, ...]
@@ -36,40 +36,40 @@ class Row:
         return {
             "level": self.rung,
             "caught": self.caught,
-            "of": self.of,
+            "of": self.total,
             "states": self.states,
             "seconds": self.seconds,
             "missed": list(self.missed),
         }
 
 
-PLAIN = ("adr",)
-ALL = ("adr", "gpf_fail", "device_fifo", "weak_word")
+ADR_ONLY = ("adr",)
+ALL_MODELS = ("adr", "gpf_fail", "device_fifo", "weak_word")
 RUNGS = (
     Rung("program order (a kill test)", Effort(10_000, 0, 0, 0, 0, 256), ("eadr",)),
-    Rung("all or nothing at fences", Effort(10_000, 0, 0, 0, 0), PLAIN),
-    Rung("one line torn", Effort(10_000, 1, 0, 0, 0), PLAIN),
-    Rung("two lines torn", Effort(6_000, 2, 0, 0, 0), PLAIN),
-    Rung("every prefix, tiny run", Effort(20_000, None, 0, 0, 0), PLAIN, "tiny"),
-    Rung("two lines, crash in recovery", Effort(1_500, 2, 12, 0, 0), PLAIN),
-    Rung("and resumed to the end", Effort(1_500, 2, 12, 40, 0), PLAIN),
-    Rung("and damaged lines", Effort(1_500, 2, 12, 40, 4), PLAIN),
-    Rung("and all persistence models", Effort(600, 2, 12, 40, 4), ALL),
+    Rung("all or nothing at fences", Effort(10_000, 0, 0, 0, 0), ADR_ONLY),
+    Rung("one line torn", Effort(10_000, 1, 0, 0, 0), ADR_ONLY),
+    Rung("two lines torn", Effort(6_000, 2, 0, 0, 0), ADR_ONLY),
+    Rung("every prefix, tiny run", Effort(20_000, None, 0, 0, 0), ADR_ONLY, "tiny"),
+    Rung("two lines, crash in recovery", Effort(1_500, 2, 12, 0, 0), ADR_ONLY),
+    Rung("and resumed to the end", Effort(1_500, 2, 12, 40, 0), ADR_ONLY),
+    Rung("and damaged lines", Effort(1_500, 2, 12, 40, 4), ADR_ONLY),
+    Rung("and all persistence models", Effort(600, 2, 12, 40, 4), ALL_MODELS),
 )
 
 
 def ladder(
-    bugs: Sequence[BrokenProtocol], on_progress: OnProgress = lambda share, what: None, rungs: Sequence[Rung] = RUNGS
+    bugs: Sequence[BrokenProtocol], on_progress: OnProgress = lambda share, task: None, rungs: Sequence[Rung] = RUNGS
 ) -> list[Row]:
     """Try every bug on every rung, on the configuration where it should show, for the evidence that it should leave."""
     rows = []
     for step, rung in enumerate(rungs):
         started, states, missed = perf_counter(), 0, []
-        for done, bug in enumerate(bugs):
-            on_progress((step + done / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
+        for count, bug in enumerate(bugs):
+            on_progress((step + count / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
             with bug.install():
-                of = replace(bug.configurations[0], size=rung.size)
-                report = explore(of, bug.wrap, rung.models, rung.effort, evidence=bug.evidence)
+                configuration = replace(bug.configurations[0], size=rung.size)
+                report = explore(configuration, bug.wrap, rung.models, rung.effort, evidence=bug.evidence)
             states += report.unique_states
             if not report.caught_by(bug.evidence):
                 missed.append(bug.name)

@@ -26,16 +26,16 @@ from engine.persistence.media import FunctionalMedia
 from tests import ROOT
 from tests.cases import each
 from tests.crashcheck.equivalent_bugs import StoresAreIssuedLastWordFirst
-from tests.seeded_bugs.broken_media import Through
+from tests.seeded_bugs.broken_media import MediumWrapper
 
 STOPPED_SECONDS = 1.2
 CHILD = """
 from engine.crashcheck import budget
 from engine.crashcheck.exploration import explore
 from engine.crashcheck.visit import Effort
-from tests.seeded_bugs.broken_media import Through
+from tests.seeded_bugs.broken_media import MediumWrapper
 budget.PROCESSOR_SECONDS, budget.TICK_SECONDS, budget.WAITING_TICKS = 0.5, 0.01, 100
-class Waits(Through):
+class Waits(MediumWrapper):
     def fence(self):
         self.media.fence()
         if self.turn(7) and not told:
@@ -47,7 +47,7 @@ print(found.inconsistent, found.no_verdict, found.unique_states > 20)
 """
 
 
-class Spins(Through):
+class Spins(MediumWrapper):
     """Never ends, and asks the medium for nothing."""
 
     def fence(self):
@@ -61,7 +61,7 @@ def spin(*_):
         pass
 
 
-class Sleeps(Through):
+class Sleeps(MediumWrapper):
     """Never ends, and takes no time of the processor."""
 
     def fence(self):
@@ -80,7 +80,7 @@ class LoadsForEver:
             self.load(0, 8)
 
 
-class Swallows(Through):
+class Swallows(MediumWrapper):
     """Does nothing of what it is asked for."""
 
     def load(self, address, nbytes):

@@ -19,7 +19,7 @@ from engine.persistence.crash_media import CrashMedia
 from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.recovery import recover
 from tests.cases import SELECTION
-from tests.seeded_bugs.broken_media import Through
+from tests.seeded_bugs.broken_media import MediumWrapper
 
 SHARE = 1 if SELECTION.all else 18  # of so many configurations `make test` explores one
 pytestmark = pytest.mark.more
@@ -138,7 +138,7 @@ def test_I7_there_are_never_two_live_logs_for_one_batch(explored):
     assert "two live logs" in judge.two_live_logs(tale, media.durable.tobytes())
 
 
-class Without(Through):
+class Without(MediumWrapper):
     """Leaves out what one line of the protocol asks for, and keeps the lines that ask."""
 
     def __init__(self, media, kind, line, seen):

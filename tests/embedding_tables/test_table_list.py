@@ -13,7 +13,7 @@ from engine.errors import BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import PER_TABLE, per_table, with_values
 from tests.cases import each, examples
-from tests.embedding_tables.unlike_tables import scenarios_of_tables, unlike
+from tests.embedding_tables.unlike_tables import mixed_scenario, scenarios_of_tables
 from tests.machines import TINY
 
 KAGGLE = preset("dlrm-kaggle").scenario
@@ -177,7 +177,7 @@ def test_a_list_without_a_column_that_the_model_has_per_table_asks_for_it():
 
 
 def test_sizes_are_those_of_each_tables_own_rows():
-    s = unlike(9)
+    s = mixed_scenario(9)
     rows, _, _, dims, precisions, optimizers = columns(s.model)
     element = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
     states = {"sgd": lambda dim: 0, "rowwise-adagrad": lambda dim: 4, "adagrad": lambda dim: 4 * dim, "adam": lambda dim: 8 * dim}
@@ -213,7 +213,7 @@ def test_the_command_line_takes_tables_from_a_file_and_settings_come_before_them
 
 
 def test_features_that_share_a_table_are_a_column_where_any_do_and_go_with_other_tables():
-    base = with_values(unlike(3), {"model.pooling": 5, "model.features": (1, 4, 2)})
+    base = with_values(mixed_scenario(3), {"model.pooling": 5, "model.features": (1, 4, 2)})
     text = text_of(base.model)
     assert text.startswith("Table,Rows,Dim,Lookups,Precision,Optimizer,Features\n") and parse(text).changes["model.features"] == (
         1,

@@ -20,7 +20,7 @@ from engine.workload.batch import offsets
 from engine.workload.caching.expected_cache import expected_moves
 from engine.workload.source import source
 from tests.cases import each
-from tests.embedding_tables.unlike_tables import unlike
+from tests.embedding_tables.unlike_tables import mixed_scenario
 from tests.machines import TINY
 
 TIME, HITS = "Embedding time [ms]", "Hit rate [%]"
@@ -34,7 +34,7 @@ def rows_of(s, called=()):
 @each("system", variant_names("systems"), few=8)
 @each("alike", (True, False))
 def test_bytes_lookups_and_times_of_all_tables_are_those_of_the_machine(system, alike):
-    s = with_values(TINY if alike else unlike(7), {"system": system, "policy.cache_load_factor": 0.3})
+    s = with_values(TINY if alike else mixed_scenario(7), {"system": system, "policy.cache_load_factor": 0.3})
     result, rows = rows_of(s)
     assert result.ran, result.outcome
     assert sum(row["Size [GB]"] for row in rows) == pytest.approx(table_bytes(s) / 1e9)
@@ -93,7 +93,8 @@ def missed_by_table(s, capacity, batches=60, warm=30):
 @pytest.mark.slow
 def test_hits_by_table_are_those_of_a_cache_that_is_filled_and_counted():
     s = with_values(
-        unlike(6, seed=3), {"system": "ssd", "policy.cache_load_factor": 0.05, "data.batch_size": 64, "data.popularity": "zipf"}
+        mixed_scenario(6, seed=3),
+        {"system": "ssd", "policy.cache_load_factor": 0.05, "data.batch_size": 64, "data.popularity": "zipf"},
     )
     capacity = 0.05 * sum(per_table(s.model, "num_embeddings"))
     expected = np.array([row[HITS] / 100 for row in rows_of(s)[1]])
@@ -103,17 +104,20 @@ def test_hits_by_table_are_those_of_a_cache_that_is_filled_and_counted():
 
 
 def test_hot_rows_serve_the_lookups_of_what_they_hold():
-    s = with_values(unlike(5), {"system": "fae", "policy.hot_rows_MiB": 0.05})
+    s = with_values(mixed_scenario(5), {"system": "fae", "policy.hot_rows_MiB": 0.05})
     hits = [row[HITS] for row in rows_of(s)[1]]
     assert all(0 <= hit <= 100 for hit in hits) and min(hits) < 90
     assert [row[HITS] for row in rows_of(with_values(s, {"policy.hot_rows_MiB": 1e6}))[1]] == pytest.approx([100.0] * 5)
-    near = [row[HITS] for row in rows_of(with_values(unlike(5), {"system": "cold-in-dram", "policy.cache_load_factor": 0.1}))[1]]
+    near = [
+        row[HITS]
+        for row in rows_of(with_values(mixed_scenario(5), {"system": "cold-in-dram", "policy.cache_load_factor": 0.1}))[1]
+    ]
     assert all(0 < hit <= 100 for hit in near) and min(near) < 90
 
 
 def test_each_table_says_which_parts_have_it_by_the_plan_in_force():
     plan = {"system": "all-hbm", "machine.num_gpus": 8, "policy.plan": "3;0-7;0/1;2+5;0-1/6-7"}
-    rows = rows_of(with_values(unlike(5), plan))[1]
+    rows = rows_of(with_values(mixed_scenario(5), plan))[1]
     assert [row["Parts"] for row in rows] == [
         "GPU 3",
         "GPUs 0 to 7, by rows",
@@ -121,9 +125,9 @@ def test_each_table_says_which_parts_have_it_by_the_plan_in_force():
         "GPUs 2, 5, by rows",
         "GPUs 0, 1, 6, 7, by columns and rows",
     ]
-    evenly = with_values(unlike(5), {"system": "remote-no-cache", "machine.embedding_servers": 4})
+    evenly = with_values(mixed_scenario(5), {"system": "remote-no-cache", "machine.embedding_servers": 4})
     assert {row["Parts"] for row in rows_of(evenly)[1]} == {"4 servers, evenly"}
-    assert {row["Parts"] for row in rows_of(with_values(unlike(5), {"system": "fae"}))[1]} == {""}
+    assert {row["Parts"] for row in rows_of(with_values(mixed_scenario(5), {"system": "fae"}))[1]} == {""}
 
 
 def test_each_table_says_in_which_memory_it_lies():

@@ -12,7 +12,7 @@ from tests.machines import TINY
 DIMS = (4, 8, 16, 64)
 
 
-def unlike(tables: int, seed: int = 1, **knobs: Any) -> Scenario:
+def mixed_scenario(tables: int, seed: int = 1, **knobs: Any) -> Scenario:
     """Return a small model of so many tables of unlike rows, widths, lookups, precisions and optimizers."""
     draw = np.random.default_rng(seed)
     columns = {
@@ -22,7 +22,11 @@ def unlike(tables: int, seed: int = 1, **knobs: Any) -> Scenario:
         "row_precision": tuple(map(str, draw.choice(PRECISIONS, tables))),
         "optimizer": tuple(map(str, draw.choice(OPTIMIZERS, tables))),
     }
-    shape = {"model.num_tables": tables, "model.interaction": "concat", **{f"model.{name}": own for name, own in columns.items()}}
+    shape = {
+        "model.num_tables": tables,
+        "model.interaction": "concat",
+        **{f"model.{name}": column for name, column in columns.items()},
+    }
     return with_values(TINY, {**shape, **knobs})
 
 
@@ -38,11 +42,11 @@ def scenarios_of_tables(draw: st.DrawFn) -> Scenario:
         "optimizer": st.sampled_from(OPTIMIZERS),
     }
     lists = {
-        f"model.{name}": draw(st.lists(of, min_size=tables, max_size=tables) | of.map(lambda one: [one]))
-        for name, of in columns.items()
+        f"model.{name}": draw(st.lists(strategy, min_size=tables, max_size=tables) | strategy.map(lambda common: [common]))
+        for name, strategy in columns.items()
     }
     changes: dict[str, Any] = {
-        path: own[0] if len(own) == 1 and "num" not in path and "pooling" not in path else tuple(own)
-        for path, own in lists.items()
+        path: column[0] if len(column) == 1 and "num" not in path and "pooling" not in path else tuple(column)
+        for path, column in lists.items()
     }
     return with_values(TINY, {"model.num_tables": tables, "model.interaction": "concat", **changes})

@@ -42,9 +42,9 @@ MEMORY = {"channel-peak": 16.0, "random-line-efficiency": 1.0, "random-latency":
 def figures(values: Mapping[str, float]) -> dict[str, MeasuredFigure]:
     return {
         key: MeasuredFigure(
-            value, 0.9 * value, min(1.1 * value, 1.0) if "of-peak" in key or "efficiency" in key else 1.1 * value, "made up"
+            number, 0.9 * number, min(1.1 * number, 1.0) if "of-peak" in key or "efficiency" in key else 1.1 * number, "made up"
         )
-        for key, value in values.items()
+        for key, number in values.items()
     }
 
 
@@ -57,20 +57,20 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     def write(
         curves: Mapping[str, LatencyPoints] = NO_CURVES,
         host_more: Mapping[str, MeasuredFigure] = MappingProxyType({}),
-        beside: tuple[str, ...] = (),
-        **more: Mapping[str, MeasuredFigure],
+        further_kinds: tuple[str, ...] = (),
+        **extra_parts: Mapping[str, MeasuredFigure],
     ) -> list[Path]:
         parts = {kind: figures({key: np.float64(MADE_UP[key]) for key in keys}) for kind, keys in KINDS.items()}
         parts["host"] |= figures(
             {"physical-cores": 2.0, "sockets": 1.0, "DRAM-channels": 1.0, "DRAM-lines-in-flight-a-thread": 20.0}
         )
         parts["host"] |= {
-            key: MeasuredFigure(value, value, value, "")
-            for key, value in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
+            key: MeasuredFigure(number, number, number, "")
+            for key, number in (("physical-cores", 2.0), ("sockets", 1.0), ("DRAM-channels", 1.0))
         }
         parts["host"] |= host_more
-        every = {**parts, "dram": figures(MEMORY), **more}
-        paths = write_parts(tmp_path / "own", 'A "made-up" CPU, 2 cores', every, curves=curves, beside=beside)
+        all_parts = {**parts, "dram": figures(MEMORY), **extra_parts}
+        paths = write_parts(tmp_path / "own", 'A "made-up" CPU, 2 cores', all_parts, curves=curves, beside=further_kinds)
         catalog.FOLDERS = (*catalog.FOLDERS[:1], tmp_path / "own")
         memo.clear_memos()
         catalog.look_again()

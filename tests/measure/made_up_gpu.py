@@ -69,12 +69,12 @@ def host_seconds(kind: str, amounts: dict[str, float]) -> float:
     return {"layer calls": layers, "update calls": 16 * 2e-6, "loss calls": LOSS, **tables}[kind]
 
 
-def made_up_timer(ran: list[str]) -> DeviceTimer:
-    """Return a timer that runs each operator once, and notes its name in `ran`."""
+def made_up_timer(operator_names: list[str]) -> DeviceTimer:
+    """Return a timer that runs each operator once, and notes its name in `operator_names`."""
 
     def run(operator: Operator) -> None:
         operator.kernel()
-        ran.append(operator.name)
+        operator_names.append(operator.name)
 
     def working(operator: Operator, rounds: int) -> list[float]:
         run(operator)

@@ -79,7 +79,7 @@ def measured_gpu_parts(measured, operators, tmp_path):
     found = made_up(operators)
     own = tmp_path / "own"
     write_parts(own, found.description, found.parts, found.nearest, GPU_PART_NAMES, beside=("host", "dram"))
-    return measured(beside=("copy-path",)), found, own
+    return measured(further_kinds=("copy-path",)), found, own
 
 
 def test_constants_of_a_gpu_come_back(operators):

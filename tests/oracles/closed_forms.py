@@ -21,17 +21,17 @@ LINK, HOP = 250e-9, 75e-9  # the way there and back without a card, and a switch
 FLAGS = 4
 
 
-def under_load(idle: float, service: float, accesses: float, most: float) -> float:
+def under_load(idle: float, service: float, accesses: float, slots: float) -> float:
     """Return the latency of an access beside others, by halving: load × latency = accesses beside it × service."""
     low, high = 0.0, 0.85
-    beside = max(min(accesses, most), 1.0) - 1
+    neighbours = max(min(accesses, slots), 1.0) - 1
 
     def latency(load: float) -> float:
         return idle * (1 + 0.249 * load**0.55 / (1 - load) ** 0.75)
 
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle * latency(middle) < beside * service else (low, middle)
+        low, high = (middle, high) if middle * latency(middle) < neighbours * service else (low, middle)
     return latency(low)
 
 
@@ -72,7 +72,7 @@ class Parts:
         top = (model.bottom_mlp[-1] + model.num_tables * model.embedding_dim, *model.top_mlp)
         return tuple(sum((i + 1) * o for i, o in pairwise(widths)) for widths in (model.bottom_mlp, top))
 
-    def at(self, rate: str) -> float:
+    def pass_seconds(self, rate: str) -> float:
         """Return the seconds of one pass over the rows at a rate of the media in GB/s and module."""
         return self.rows * self.vector / (self.media(rate) * 1e9 * self.modules)
 
@@ -86,7 +86,7 @@ class Parts:
         """Return the seconds of a transfer by software."""
         return handoffs * PATHS["trainingcxl"].handoff.value * 1e-6 + nbytes / (self.s.machine.pcie_bandwidth_GBps * 1e9)
 
-    def one(self, rate: str) -> float:
+    def line_seconds(self, rate: str) -> float:
         """Return the seconds in which a module serves one line at a rate of the media."""
         return 64 / (self.media(rate) * 1e9)
 
@@ -103,33 +103,33 @@ class Parts:
     def lookup(self) -> float:
         """EL beside the media; a line written just before stalls the read."""
         stalled = 1 + self.raw * self.media("raw") / self.media("latency")
-        first = (self.media("latency") * 1e-9 - self.one("read_rate")) * stalled
-        return max(first + self.at("read_rate") * stalled, self.adders(self.modules))
+        first_latency = (self.media("latency") * 1e-9 - self.line_seconds("read_rate")) * stalled
+        return max(first_latency + self.pass_seconds("read_rate") * stalled, self.adders(self.modules))
 
     @property
     def update(self) -> float:
         """EU beside the media."""
-        return max(self.changed("update_rate"), self.adders(self.modules, self.rows))
+        return max(self.change_seconds("update_rate"), self.adders(self.modules, self.rows))
 
-    def changed(self, rate: str) -> float:
+    def change_seconds(self, rate: str) -> float:
         """Return the seconds in which rows are read and written at a rate of the media, from the first one's latency on."""
-        return (self.media("latency") + self.media("persist")) * 1e-9 - self.one(rate) + self.at(rate)
+        return (self.media("latency") + self.media("persist")) * 1e-9 - self.line_seconds(rate) + self.pass_seconds(rate)
 
     @property
     def row_log(self) -> float:
         """Seconds in which rows are read and entries of row and number appended, from the first row's latency on."""
-        apart = self.vector / self.media("read_rate") + (self.vector + 8) / self.media("stream_rate")
-        each = apart / self.media("mix") * 1e-9 / self.modules
+        line_times = self.vector / self.media("read_rate") + (self.vector + 8) / self.media("stream_rate")
+        row_time = line_times / self.media("mix") * 1e-9 / self.modules
         accesses = self.vector / self.media("access")
-        return (self.media("latency") + self.media("persist")) * 1e-9 - each * self.modules / accesses + self.rows * each
+        return (self.media("latency") + self.media("persist")) * 1e-9 - row_time * self.modules / accesses + self.rows * row_time
 
     @property
     def in_dram(self) -> tuple[float, float]:
         """EL and EU beside DRAM: rows are read, then read and written."""
         channels, line = self.s.machine.expander_dram_channels, 64 / (25.6e9 * 0.8)
         lines = self.rows * self.vector / 64 / channels
-        once, twice = (under_load(102e-9, n * line, lines, LANES) + (lines - 1) * n * line for n in (1, 2))
-        return max(once, self.adders(channels)), max(twice, self.adders(channels, self.rows))
+        read_time, update_time = (under_load(102e-9, n * line, lines, LANES) + (lines - 1) * n * line for n in (1, 2))
+        return max(read_time, self.adders(channels)), max(update_time, self.adders(channels, self.rows))
 
     @property
     def on_ssd(self) -> tuple[float, float, float]:
@@ -137,16 +137,16 @@ class Parts:
         drive = DRIVES["trainingcxl"]
         latency, write = drive.latency.value * 1e-6, drive.sequential_write_rate.value * 1e9
         block = max(1 / drive.read_iops.value, 4096 / (drive.sequential_read_rate.value * 1e9), 5e-6 / 8)
-        blocks, first = self.rows * block, latency + 5e-6 - block
+        blocks, first_latency = self.rows * block, latency + 5e-6 - block
         logs = latency + self.rows * (self.vector + 8) / write
         mlp = max(latency + self.mlp / write, self.over_pcie(self.mlp, 0))
-        return first + blocks, first + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
+        return first_latency + blocks, first_latency + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
 
     @property
     def bottom(self) -> tuple[float, float]:
         """BF and BB."""
-        both = REPLAY.bottom.value * 1e-12 * self.parameters()[0]
-        return both * REPLAY.forward.value, both * (1 - REPLAY.forward.value)
+        total = REPLAY.bottom.value * 1e-12 * self.parameters()[0]
+        return total * REPLAY.forward.value, total * (1 - REPLAY.forward.value)
 
     @property
     def top(self) -> float:

@@ -39,39 +39,41 @@ class Machine(NamedTuple):
 def machines(base: Scenario, system: str, space: Space, states: Sequence[str] = BUYABLE) -> list[Machine]:
     """Return all machines of a system whose parts fit, are of some states, and train."""
     settings = list(_built(base, system, space, states))
-    results = estimates([with_values(base, {**one, **AT_THE_METER}) for one in settings])
-    return [_machine(one, result) for one, result in zip(settings, results, strict=True) if result.ran]
+    results = estimates([with_values(base, {**machine_settings, **AT_THE_METER}) for machine_settings in settings])
+    return [_machine(machine_settings, result) for machine_settings, result in zip(settings, results, strict=True) if result.ran]
 
 
-def least(found: Sequence[Machine], objective: str, throughput: float = 0.0, budget: float | None = None) -> Machine | None:
+def cheapest_machine(
+    candidates: Sequence[Machine], objective: str, throughput: float = 0.0, budget: float | None = None
+) -> Machine | None:
     """Return the machine of least `objective` of those that reach a throughput within a budget; None where none does."""
-    meeting = [one for one in found if shortfall(one, throughput, budget) <= 1 + ROUNDING]
-    priced = [one for one in meeting if getattr(one, objective) is not None]
-    return min(priced, key=lambda one: float(getattr(one, objective)), default=None)
+    meeting = [machine for machine in candidates if shortfall(machine, throughput, budget) <= 1 + ROUNDING]
+    priced = [machine for machine in meeting if getattr(machine, objective) is not None]
+    return min(priced, key=lambda machine: float(getattr(machine, objective)), default=None)
 
 
-def shortfall(one: Machine, throughput: float, budget: float | None) -> float:
+def shortfall(machine: Machine, throughput: float, budget: float | None) -> float:
     """Return how many times too slow or too dear a machine is; without a price it misses every budget."""
-    dear = 0.0 if budget is None else inf if one.capital is None else one.capital / budget
-    return max(throughput * one.time, dear)
+    dear = 0.0 if budget is None else inf if machine.capital is None else machine.capital / budget
+    return max(throughput * machine.time, dear)
 
 
 def _built(base: Scenario, system: str, space: Space, states: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the settings of a space whose machine fits its chassis and has parts of some states alone."""
     for values in product(*space.values()):
-        one = {"system": system, **dict(zip(space, values, strict=True))}
+        settings = {"system": system, **dict(zip(space, values, strict=True))}
         try:
-            settled = settle(with_values(base, one))
+            settled = settle(with_values(base, settings))
         except EmberpoolError:
             continue
         if not settled.problems and not does_not_fit(settled) and {*states_of(settled).values()} <= {*states}:
-            yield one
+            yield settings
 
 
 def _machine(settings: Mapping[str, Any], result: Result) -> Machine:
-    found, machine, samples = result.results, result.scenario.machine, result.scenario.data.batch_size
-    seconds, joules = (found["Step time [ms]"] or 0.0) / 1e3 / samples, (found["Energy per batch [J]"] or 0.0) / samples
-    capital, cost = found["Capital cost [USD]"], None
+    figures, machine, samples = result.results, result.scenario.machine, result.scenario.data.batch_size
+    seconds, joules = (figures["Step time [ms]"] or 0.0) / 1e3 / samples, (figures["Energy per batch [J]"] or 0.0) / samples
+    capital, cost = figures["Capital cost [USD]"], None
     if capital is not None:
         written_off = capital * seconds / (machine.service_life_years * SECONDS_OF_A_YEAR)
         cost = 1e9 * (written_off + joules / JOULES_OF_A_KWH * electricity(machine).value)

@@ -26,7 +26,7 @@ from engine.torchrec.topology import TorchRecTopology
 from tests import ROOT
 from tests.torchrec.drawn_tables import EstimateCase
 
-TRIED = [name for name in SHARDING_TYPES if name not in (DATA_PARALLEL, GRID)]  # the default without what we cannot price
+PRICED_TYPES = [name for name in SHARDING_TYPES if name not in (DATA_PARALLEL, GRID)]  # the default without what we cannot price
 
 
 OPTIMIZERS = {"sgd": optim.SGD, "rowwise-adagrad": optim.RowWiseAdagrad, "adagrad": optim.Adagrad, "adam": optim.Adam}
@@ -55,25 +55,25 @@ def model(tables: Sequence[TorchRecTable]) -> torch.nn.Module:
         )
         for table in tables
     ]
-    whole = torch.nn.Module()
-    whole.sparse = EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
-    return whole
+    module = torch.nn.Module()
+    module.sparse = EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+    return module
 
 
 def shape(request: TorchRecRequest, name: str) -> torch.Size:
     """Return the rows and columns of a table."""
-    (found,) = (table for table in request.tables if table.name == name)
-    return torch.Size((found.rows, found.dim))
+    (match,) = (table for table in request.tables if table.name == name)
+    return torch.Size((match.rows, match.dim))
 
 
 def topology(ranks: TorchRecTopology) -> Topology:
     """Return TorchRec's own topology."""
     logging.disable(logging.WARNING)
     fields = ("world_size", "local_world_size", "pod_size", "hbm_mem_bw", "ddr_mem_bw", "ssd_mem_bw", "hbm_to_ddr_mem_bw")
-    more = ("intra_host_bw", "inter_host_bw", "bwd_compute_multiplier")
-    written: dict[str, Any] = {name: getattr(ranks, name) for name in (*fields, *more)}
+    rates = ("intra_host_bw", "inter_host_bw", "bwd_compute_multiplier")
+    arguments: dict[str, Any] = {name: getattr(ranks, name) for name in (*fields, *rates)}
     caps = {name: int(size) for name in ("hbm_cap", "ddr_cap") if (size := getattr(ranks, name))}
-    return Topology(compute_device="cuda", **written, **caps, created_by_factory=True)
+    return Topology(compute_device="cuda", **arguments, **caps, created_by_factory=True)
 
 
 def constraints(
@@ -82,7 +82,7 @@ def constraints(
     """Return what the planner is told of each table."""
     return {
         table.name: ParameterConstraints(
-            sharding_types=TRIED,
+            sharding_types=PRICED_TYPES,
             compute_kernels=["fused"],
             pooling_factors=list(factors),
             min_partition=32,
@@ -92,7 +92,7 @@ def constraints(
     }
 
 
-def planned(tables: Sequence[TorchRecTable], pooling: PoolingFactors, ranks: TorchRecTopology, batch: int) -> str:
+def planner_plan(tables: Sequence[TorchRecTable], pooling: PoolingFactors, ranks: TorchRecTopology, batch: int) -> str:
     """Return the plan of TorchRec's planner as TorchRec dumps it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,8 +104,8 @@ def planned(tables: Sequence[TorchRecTable], pooling: PoolingFactors, ranks: Tor
 
 def estimates(case: EstimateCase) -> list[list[RankEstimate]]:
     """Return the estimate of each shard of each table by TorchRec's own estimators."""
-    whole, inputs = model(case.tables), case.inputs
-    parameters = dict(whole.sparse.named_parameters())
+    module, inputs = model(case.tables), case.inputs
+    parameters = dict(module.sparse.named_parameters())
     options = []
     for table, factors, sharding, optimizer in zip(case.tables, case.pooling, case.shardings, inputs.optimizers, strict=True):
         parameter = parameters[f"embedding_bags.{table.name}.weight"]
@@ -118,7 +118,7 @@ def estimates(case: EstimateCase) -> list[list[RankEstimate]]:
             ShardingOption(
                 name=table.name,
                 tensor=parameter,
-                module=("sparse", whole.sparse),
+                module=("sparse", module.sparse),
                 input_lengths=list(factors),
                 batch_size=inputs.batch,
                 sharding_type=sharding.sharding_type,
@@ -146,7 +146,7 @@ def _estimate(shard: Any) -> RankEstimate:
 def loaded(text: str) -> Any:
     """Return TorchRec's own ShardingPlan of a plan of ours, by the loader of docs/torchrec.md."""
     document = (ROOT / "docs" / "torchrec.md").read_text(encoding="utf-8")
-    made = re.findall(r"```python\n(.*?)```", document, re.S)
+    examples = re.findall(r"```python\n(.*?)```", document, re.S)
     names: dict[str, Any] = {}
-    exec(made[0], names)
+    exec(examples[0], names)
     return names["sharding_plan"](text)

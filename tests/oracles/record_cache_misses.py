@@ -22,8 +22,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         write(path, ids)
-        found = {name: misses(path, len(ids), name, CAPACITIES) for name in POLICIES}
-    content = {"made with": f"libCacheSim {version('libcachesim')}", "trace": TRACE, "capacities": CAPACITIES, "misses": found}
+        counts = {name: misses(path, len(ids), name, CAPACITIES) for name in POLICIES}
+    content = {"made with": f"libCacheSim {version('libcachesim')}", "trace": TRACE, "capacities": CAPACITIES, "misses": counts}
     FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ FILE = ROOT / "tests/data/torchrec_estimates.json"
 SEEDS = range(3)
 
 if __name__ == "__main__":
-    found = {seed: as_numbers(estimates(estimate_case(seed))) for seed in SEEDS}
-    content = {"made with": f"TorchRec {version('torchrec')}", "estimates": found}
+    case_estimates = {seed: as_numbers(estimates(estimate_case(seed))) for seed in SEEDS}
+    content = {"made with": f"TorchRec {version('torchrec')}", "estimates": case_estimates}
     lines = json.dumps(content).replace("], [", "],\n[")
     FILE.write_text(lines + "\n", encoding="utf-8")

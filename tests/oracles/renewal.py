@@ -3,13 +3,13 @@
 from math import exp
 
 
-def uptime_share(train, pause, drain, down, mtbf, terms=100_000):
-    """Return seconds of training kept per second, faults exponential, also in checkpoints and in recoveries of `down` seconds.
+def uptime_share(train, pause, drain, recovery, mtbf, terms=100_000):
+    """Return seconds of training kept per second, faults exponential, also in checkpoints and recoveries (`recovery` seconds).
 
     Between two recoveries the n-th checkpoint counts if no fault has come before n (train + pause) + drain seconds: the mean
-    number of them is the sum of these chances. A recovery that is begun anew at each fault takes M (exp(down / M) - 1) seconds.
+    number of them is the sum of these chances. Begun anew at each fault, a recovery of R takes M (exp(R / M) - 1) seconds.
     """
-    kept, n = 0.0, 1
+    intervals, n = 0.0, 1
     while n <= terms and (chance := exp(-(n * (train + pause) + drain) / mtbf)) > 1e-15:
-        kept, n = kept + chance, n + 1
-    return kept * train / (mtbf + mtbf * (exp(down / mtbf) - 1))
+        intervals, n = intervals + chance, n + 1
+    return intervals * train / (mtbf + mtbf * (exp(recovery / mtbf) - 1))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.core.graph import TaskGraph
 from engine.hardware.device import Device, seconds
 
-LATE = 2  # after SimPy's urgent and normal events of the same instant
+LAST_PRIORITY = 2  # after SimPy's urgent and normal events of the same instant
 
 
 @dataclass(eq=False)
@@ -23,7 +23,7 @@ class Job:
 
     batch: int
     position: int
-    left: float
+    remainder: float
     ready: float = 0.0
 
     @property
@@ -54,7 +54,7 @@ class Schedule:
 def durations(graph: TaskGraph, devices: Mapping[str, Device], batches: int) -> NDArray[np.float64]:
     """Return (batches, tasks) seconds: a task takes as long as its slowest demand."""
     by_task = [[np.broadcast_to(seconds(devices[d.device], d.work), (batches,)) for d in task.demands] for task in graph.tasks]
-    return np.array([np.max(each, axis=0) for each in by_task]).T
+    return np.array([np.max(task_seconds, axis=0) for task_seconds in by_task]).T
 
 
 def schedule(graph: TaskGraph, times: NDArray[np.float64]) -> Schedule:
@@ -70,7 +70,7 @@ class Floor:
         self.start, self.end = np.full(times.shape, np.nan), np.full(times.shape, np.nan)
         self.stale = np.zeros(len(times), dtype=np.int64)
         self.lanes = {task.server: Lane() for task in graph.tasks}
-        self.done = [[self.env.event() for _ in graph.tasks] for _ in times]
+        self.completions = [[self.env.event() for _ in graph.tasks] for _ in times]
         self.roll = next((k for k, task in enumerate(graph.tasks) if task.gate_task), None)
         self.log: Job | None = None
         self.ready, self.waiting = -1, None
@@ -85,16 +85,16 @@ class Floor:
         for n in range(len(self.times)):
             for k in range(len(self.graph.tasks)):
                 self.env.process(self._task(n, k))
-        counted = [event for row in self.done for k, event in enumerate(row) if k != self.roll]
-        self.env.run(until=self.env.all_of(counted))
+        endings = [event for row in self.completions for k, event in enumerate(row) if k != self.roll]
+        self.env.run(until=self.env.all_of(endings))
         while self.env.peek() == self.env.now:
             self.env.step()
         return Schedule(self.start, self.end, self.stale)
 
     def _task(self, n: int, k: int):
         task = self.graph.tasks[k]
-        needs = [self.done[n][self.graph.index(name)] for name in task.predecessors]
-        needs += [self.done[n - 1][self.graph.index(name)] for name in task.previous_batch_predecessors if n]
+        needs = [self.completions[n][self.graph.index(name)] for name in task.predecessors]
+        needs += [self.completions[n - 1][self.graph.index(name)] for name in task.previous_batch_predecessors if n]
         yield self.env.all_of(needs)
         job = Job(n, k, float(self.times[n, k]), self.env.now)
         if k == self.roll:
@@ -112,7 +112,7 @@ class Floor:
         event = self.env.event()
         event._ok, event._value = True, None
         event.callbacks.append(self._choose)
-        self.env.schedule(event, priority=LATE)
+        self.env.schedule(event, priority=LAST_PRIORITY)
 
     def _choose(self, _) -> None:
         self.choosing = False
@@ -129,12 +129,12 @@ class Floor:
         if n is None or self.newest < n - self.bound:
             return False
         self.waiting, self.stale[n] = None, n - self.newest
-        self.done[n][self.roll].succeed()
+        self.completions[n][self.roll].succeed()
         return True
 
     def _choose_queued(self, lane: Lane) -> None:
-        served = lane.serving
-        rank = 3 if served is None else 2 if served.position == self.roll else self._kind(served)
+        running = lane.serving
+        rank = 3 if running is None else 2 if running.position == self.roll else self._kind(running)
         for kind, queue in enumerate((lane.foreground, lane.background)):
             if queue and kind < rank and not (rank == 1 and kind == 1):
                 self._stop(lane)
@@ -145,10 +145,10 @@ class Floor:
 
     def _choose_log(self, lane: Lane) -> None:
         runs = any(lane.serving and lane.serving.position == self.gate for lane in self.lanes.values())
-        may = self.log is not None and (runs or self.waiting is not None)
-        if lane.serving is None and may:
+        permission = self.log is not None and (runs or self.waiting is not None)
+        if lane.serving is None and permission:
             self._serve(lane, self.log)
-        elif lane.serving is not None and lane.serving.position == self.roll and not may:
+        elif lane.serving is not None and lane.serving.position == self.roll and not permission:
             self._stop(lane)
 
     def _kind(self, job: Job) -> int:
@@ -169,18 +169,18 @@ class Floor:
             lane.background.append(job)
 
     def _turn(self, lane: Lane, job: Job):
-        begun = self.env.now
+        turn_start = self.env.now
         try:
-            yield self.env.timeout(job.left)
+            yield self.env.timeout(job.remainder)
         except simpy.Interrupt:
-            job.left -= self.env.now - begun
+            job.remainder -= self.env.now - turn_start
             return
         lane.serving = None
         self.end[job.batch, job.position] = self.env.now
         if job.position == self.roll:
             self._log_is_complete(job.batch)
         else:
-            self.done[job.batch][job.position].succeed()
+            self.completions[job.batch][job.position].succeed()
         self._choose_later()
 
     def _log_is_complete(self, n: int) -> None:

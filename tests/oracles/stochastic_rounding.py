@@ -24,15 +24,15 @@ def rounded(precision: str, values: np.ndarray, random: list[int]) -> np.ndarray
         scale = np.abs(values).max() / 127
         steps = [floor(v / scale + (word >> 11) * 2.0**-53) for v, word in zip(values, random, strict=True)]
         return np.clip(steps, -127, 127) * scale
-    digits, least = (11, 2.0**-24) if precision == "fp16" else (8, 2.0**-133)
-    return np.array([_one(float(v), digits, least, word) for v, word in zip(values, random, strict=True)])
+    digits, smallest_step = (11, 2.0**-24) if precision == "fp16" else (8, 2.0**-133)
+    return np.array([_rounded_number(float(v), digits, smallest_step, word) for v, word in zip(values, random, strict=True)])
 
 
-def _one(value: float, digits: int, least: float, word: int) -> float:
+def _rounded_number(number: float, digits: int, smallest_step: float, word: int) -> float:
     """Round to a multiple of the value's last place: the magnitude, or below the normal numbers the value itself, up or down."""
-    place = 2.0 ** (frexp(value)[1] - digits)
-    if place < least:
-        return floor(value / least + (word >> 11) * 2.0**-53) * least
+    place = 2.0 ** (frexp(number)[1] - digits)
+    if place < smallest_step:
+        return floor(number / smallest_step + (word >> 11) * 2.0**-53) * smallest_step
     bits = 24 - digits  # of an fp32 fraction that are lost
-    size = floor(abs(value) / place + ((word >> 32) % 2**bits) / 2**bits)
-    return float(np.copysign(size * place, value))
+    size = floor(abs(number) / place + ((word >> 32) % 2**bits) / 2**bits)
+    return float(np.copysign(size * place, number))

@@ -26,12 +26,12 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bo
     weights, batches = made_up_run(shape, ORACLE_BATCH, ORACLE_STEPS, uneven=uneven)
     tables = _tables(shape, weights)
     kind = None if autocast else shape.matrix_precision
-    given = dense_layers(shape, weights.mlp)
-    bottom, top = _mlp(given.bottom, kind), _mlp(given.top, kind)
+    initial_layers = dense_layers(shape, weights.mlp)
+    bottom, top = _mlp(initial_layers.bottom, kind), _mlp(initial_layers.top, kind)
     low = torch.float16 if shape.matrix_precision == "fp16" else torch.bfloat16
-    if given.bottom:
+    if initial_layers.bottom:
         bottom.append(nn.ReLU())
-    cross, projections = _cross(given.cross), _projections(shape, given.projections, kind)
+    cross, projections = _cross(initial_layers.cross), _projections(shape, initial_layers.projections, kind)
     dense_parameters = [*bottom.parameters(), *top.parameters(), *cross.parameters(), *projections.parameters()]
     optimizer = _optimizer(shape, dense_parameters, tables)
     losses, random = [], torch.Generator().manual_seed(seed)
@@ -45,11 +45,11 @@ def torch_losses(shape: Shape, seed: int = 0, autocast: bool = False, uneven: bo
             logits = top(inputs).float()
         loss = nn.functional.binary_cross_entropy_with_logits(logits[:, 0], torch.from_numpy(batch.labels))
         (SCALE * loss).backward()
-        for value in (*dense_parameters, *(table.weight for table in tables)):
-            value.grad /= SCALE
-        touched = [table.weight.grad.coalesce().indices()[0] for table in tables]
+        for parameter in (*dense_parameters, *(table.weight for table in tables)):
+            parameter.grad /= SCALE
+        table_rows = [table.weight.grad.coalesce().indices()[0] for table in tables]
         optimizer()
-        for span, table, rows in zip(_kinds(shape), tables, touched, strict=True):
+        for span, table, rows in zip(_kinds(shape), tables, table_rows, strict=True):
             _round(span.precision, table, rows, random)
         losses.append(loss.item())
     return losses
@@ -79,12 +79,12 @@ def _round(precision: str, table, rows: torch.Tensor, random: torch.Generator) -
         table.weight.data[rows] = torch.nan_to_num((exact / scale + dice).floor().clamp(-127, 127) * scale)
         return
     kind = torch.float16 if precision == "fp16" else torch.bfloat16
-    near = exact.to(kind)
-    toward = torch.where(exact > near.float(), torch.inf, -torch.inf).to(kind)
-    other = torch.nextafter(near, toward)
-    share = ((exact - near.float()) / (other.float() - near.float())).nan_to_num()
-    there = torch.rand(exact.shape, generator=random) < share
-    table.weight.data[rows] = torch.where(there, other, near).float()
+    nearest = exact.to(kind)
+    direction = torch.where(exact > nearest.float(), torch.inf, -torch.inf).to(kind)
+    neighbour = torch.nextafter(nearest, direction)
+    share = ((exact - nearest.float()) / (neighbour.float() - nearest.float())).nan_to_num()
+    crossings = torch.rand(exact.shape, generator=random) < share
+    table.weight.data[rows] = torch.where(crossings, neighbour, nearest).float()
 
 
 class Product(torch.autograd.Function):
@@ -93,7 +93,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, kind):
         """Keep the rounded operands."""
-        ctx.kind, x, weight = kind, _near(x, kind), _near(weight, kind)
+        ctx.kind, x, weight = kind, _operand(x, kind), _operand(weight, kind)
         ctx.save_for_backward(x, weight)
         return x @ weight.T
 
@@ -101,15 +101,15 @@ class Product(torch.autograd.Function):
     def backward(ctx, slope):
         """Round the slope."""
         x, weight = ctx.saved_tensors
-        slope = _near(slope, ctx.kind)
+        slope = _operand(slope, ctx.kind)
         return slope @ weight, slope.T @ x, None
 
 
-def _near(values: torch.Tensor, kind: str) -> torch.Tensor:
+def _operand(values: torch.Tensor, kind: str) -> torch.Tensor:
     """Return the nearest values of a precision; of tf32, by adding and taking away 2^13 times the value (Dekker, 1971)."""
     if kind == "tf32":
-        far = values * (2**13 + 1)
-        return far - (far - values)
+        multiple = values * (2**13 + 1)
+        return multiple - (multiple - values)
     return values.to(torch.float16 if kind == "fp16" else torch.bfloat16).float()
 
 
@@ -132,37 +132,37 @@ def _linear(weight, bias, kind: str | None) -> nn.Linear:
     return linear
 
 
-def _mlp(given, kind: str | None) -> nn.Sequential:
+def _mlp(layers, kind: str | None) -> nn.Sequential:
     modules: list[nn.Module] = []
-    for weight, bias in given:
+    for weight, bias in layers:
         linear = _linear(weight, bias, kind)
         modules += [nn.ReLU(), linear] if modules else [linear]
     return nn.Sequential(*modules)
 
 
-def _projections(shape: Shape, given, kind: str | None) -> nn.ModuleList:
+def _projections(shape: Shape, projections, kind: str | None) -> nn.ModuleList:
     """Return what brings each table's pooled vectors to the products, as Facebook's PrEmbeddingBag does: nothing, or a layer."""
-    matrices = (_linear(matrix, None, kind) for matrices in given for matrix in matrices)
-    wide = shape.bottom[-1] if shape.interaction == "dot" else None
-    layers = [nn.Identity() if wide in (None, span.dim) else next(matrices) for span in _kinds(shape)]
+    matrices = (_linear(matrix, None, kind) for matrices in projections for matrix in matrices)
+    width = shape.bottom[-1] if shape.interaction == "dot" else None
+    layers = [nn.Identity() if width in (None, span.dim) else next(matrices) for span in _kinds(shape)]
     return nn.ModuleList([layer for layer, span in zip(layers, _kinds(shape), strict=True) for _ in range(span.features)])
 
 
 def _pooled(shape: Shape, weights, tables, batch) -> list[torch.Tensor]:
     size, places = len(batch.labels), np.searchsorted(weights.rows, batch.ids)
-    first = np.searchsorted(weights.rows, np.concatenate(([0], np.cumsum(shape.rows)[:-1])))
+    row_starts = np.searchsorted(weights.rows, np.concatenate(([0], np.cumsum(shape.rows)[:-1])))
     cuts = np.cumsum([size * pooling for pooling in shape.pooling])[:-1]
-    parts = [torch.from_numpy(part - start) for part, start in zip(np.split(places, cuts), first, strict=True)]
+    parts = [torch.from_numpy(part - start) for part, start in zip(np.split(places, cuts), row_starts, strict=True)]
     pooled: list[torch.Tensor] = []
     for number, (span, table, part) in enumerate(zip(_kinds(shape), tables, parts, strict=True)):
-        first = np.arange(size + 1) * shape.pooling[number]
+        row_starts = np.arange(size + 1) * shape.pooling[number]
         if batch.starts is not None:
-            first = batch.starts[number * size : (number + 1) * size + 1] - batch.starts[number * size]
-        bags = [part[start:end] for start, end in pairwise(first)]
+            row_starts = batch.starts[number * size : (number + 1) * size + 1] - batch.starts[number * size]
+        bags = [part[start:end] for start, end in pairwise(row_starts)]
         for feature in range(span.features):
-            mine = [bag[len(bag) * feature // span.features : len(bag) * (feature + 1) // span.features] for bag in bags]
-            offsets = np.concatenate(([0], np.cumsum([len(bag) for bag in mine])[:-1]))
-            pooled.append(table(torch.cat(mine), torch.from_numpy(offsets)))
+            feature_bags = [bag[len(bag) * feature // span.features : len(bag) * (feature + 1) // span.features] for bag in bags]
+            offsets = np.concatenate(([0], np.cumsum([len(bag) for bag in feature_bags])[:-1]))
+            pooled.append(table(torch.cat(feature_bags), torch.from_numpy(offsets)))
     return pooled
 
 
@@ -175,17 +175,17 @@ def _interact(shape: Shape, dense: torch.Tensor, pooled: list[torch.Tensor]) -> 
     return torch.cat([dense, torch.bmm(vectors, vectors.transpose(1, 2))[:, low[0], low[1]]], dim=1)
 
 
-def _cross(given) -> nn.ModuleList:
+def _cross(layers) -> nn.ModuleList:
     """Return the matrices of each layer of a cross network, as TorchRec's LowRankCrossNet and CrossNet have them."""
     modules = []
-    for weight, bias, narrow in given:
-        wide = nn.Linear(weight.shape[1], weight.shape[0])
-        wide.weight.data, wide.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
-        layer = nn.Sequential(wide)
-        if narrow is not None:
-            first = nn.Linear(narrow.shape[1], narrow.shape[0], bias=False)
-            first.weight.data = torch.from_numpy(narrow.copy())
-            layer = nn.Sequential(first, wide)
+    for weight, bias, projection in layers:
+        expansion = nn.Linear(weight.shape[1], weight.shape[0])
+        expansion.weight.data, expansion.bias.data = torch.from_numpy(weight.copy()), torch.from_numpy(bias.copy())
+        layer = nn.Sequential(expansion)
+        if projection is not None:
+            reduction = nn.Linear(projection.shape[1], projection.shape[0], bias=False)
+            reduction.weight.data = torch.from_numpy(projection.copy())
+            layer = nn.Sequential(reduction, expansion)
         modules.append(layer)
     return nn.ModuleList(modules)
 
@@ -199,13 +199,14 @@ def _crossed(cross: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
 
 def _optimizer(shape: Shape, dense_parameters, tables):
     """Return a function that updates everything: by torch's own optimizers, or a row-wise Adagrad for some tables."""
-    rate, begun = shape.learning_rate, shape.initial_accumulator
+    rate, initial_sum = shape.learning_rate, shape.initial_accumulator
     of_rows = rate if shape.row_rate is None else shape.row_rate
     dense = {
         "sgd": lambda: torch.optim.SGD(dense_parameters, lr=rate),
         "adam": lambda: torch.optim.Adam(dense_parameters, lr=rate),
     }.get(
-        shape.dense_optimizer, lambda: torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8, initial_accumulator_value=begun)
+        shape.dense_optimizer,
+        lambda: torch.optim.Adagrad(dense_parameters, lr=rate, eps=1e-8, initial_accumulator_value=initial_sum),
     )
     steps = [_stepping(dense())]
     for span, table in zip(_kinds(shape), tables, strict=True):
@@ -213,11 +214,11 @@ def _optimizer(shape: Shape, dense_parameters, tables):
         if span.optimizer == "sgd":
             steps.append(_stepping(torch.optim.SGD(rows, lr=of_rows)))
         elif span.optimizer == "adagrad":
-            steps.append(_stepping(torch.optim.Adagrad(rows, lr=of_rows, eps=1e-8, initial_accumulator_value=begun)))
+            steps.append(_stepping(torch.optim.Adagrad(rows, lr=of_rows, eps=1e-8, initial_accumulator_value=initial_sum)))
         elif span.optimizer == "adam":
             steps.append(_stepping(torch.optim.SparseAdam(rows, lr=of_rows)))
         else:
-            steps.append(_row_wise(table.weight, of_rows, begun))
+            steps.append(_row_wise(table.weight, of_rows, initial_sum))
 
     def step() -> None:
         for part in steps:
@@ -234,9 +235,9 @@ def _stepping(optimizer: torch.optim.Optimizer):
     return step
 
 
-def _row_wise(weight: torch.Tensor, rate: float, begun: float):
+def _row_wise(weight: torch.Tensor, rate: float, initial_sum: float):
     """Return row-wise Adagrad of one table, whose state is one sum a row."""
-    state = torch.full((len(weight),), begun)
+    state = torch.full((len(weight),), initial_sum)
 
     def step() -> None:
         gradient = weight.grad.coalesce()

@@ -23,19 +23,21 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, "FOLDERS", (BUILT_IN,))
     monkeypatch.setattr(known, "_parts_by_key", OrderedDict())
 
-    def put(name, text):
+    def write_part(name, text):
         path = tmp_path / "own" / f"{name}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
-    def elsewhere(other: Path | None = None):
-        catalog.FOLDERS = (BUILT_IN, *((other,) if other else ()))
+    def elsewhere(parts_folder: Path | None = None):
+        catalog.FOLDERS = (BUILT_IN, *((parts_folder,) if parts_folder else ()))
         known._parts_by_key.clear()
         memo.clear_memos()
         catalog.look_again()
 
-    put("fabric/own-link", shipped("fabric/nvlink-4").replace("value = 450", "value = 900").replace("high = 450", "high = 900"))
-    put("gpu/mine", shipped("gpu/h100-sxm").replace("= 3350", "= 8000").replace("nvlink-4", "own-link"))
-    put("media/crystal", shipped("media/optane-100").replace("value = 6.6\n", "value = 8\n"))
-    return SimpleNamespace(path=tmp_path / "own", put=put, elsewhere=elsewhere)
+    write_part(
+        "fabric/own-link", shipped("fabric/nvlink-4").replace("value = 450", "value = 900").replace("high = 450", "high = 900")
+    )
+    write_part("gpu/mine", shipped("gpu/h100-sxm").replace("= 3350", "= 8000").replace("nvlink-4", "own-link"))
+    write_part("media/crystal", shipped("media/optane-100").replace("value = 6.6\n", "value = 8\n"))
+    return SimpleNamespace(path=tmp_path / "own", put=write_part, elsewhere=elsewhere)

@@ -45,16 +45,16 @@ class TimedMedia:
         """Return a flag as it was stored last, or zeros."""
         return self._flags.get(address, bytes(nbytes))[:nbytes]
 
-    def store(self, address: int, data: Bytes) -> None:
+    def store(self, address: int, content: Bytes) -> None:
         """Count bytes, and keep a flag."""
         place = region(self._layout, address)
-        self._pending[place] += data.size
+        self._pending[place] += content.size
         if place == "flags":
-            self._flags[address] = data.tobytes()
+            self._flags[address] = content.tobytes()
 
-    def device_write(self, address: int, data: Bytes) -> None:
+    def device_write(self, address: int, content: Bytes) -> None:
         """Count bytes; whose logic writes them is no matter to the medium."""
-        self.store(address, data)
+        self.store(address, content)
 
     def flush(self, address: int, nbytes: int) -> None:
         """Do nothing: the write is charged when it is awaited."""
@@ -76,11 +76,11 @@ class TimedMedia:
     @property
     def _works(self) -> dict[str, Callable[[int], Work]]:
         (span,) = self._layout.spans
-        row, entry = span.stored_bytes, span.entry_bytes
+        row_bytes, entry_bytes = span.stored_bytes, span.entry_bytes
         return {
             "superblock": lambda nbytes: Stream(nbytes),
-            "row log": lambda nbytes: RowLog(nbytes / entry, row, entry),
+            "row log": lambda nbytes: RowLog(nbytes / entry_bytes, row_bytes, entry_bytes),
             "mlp log": lambda nbytes: Stream(nbytes),
             "flags": lambda nbytes: Persist(nbytes / LINE),
-            "data": lambda nbytes: self._home(nbytes / row, row),
+            "data": lambda nbytes: self._home(nbytes / row_bytes, row_bytes),
         }

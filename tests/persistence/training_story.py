@@ -8,12 +8,14 @@ __all__ = ["SEED", "Journal", "formatted", "story", "train"]
 
 
 def story(
-    log="undo", relaxed=False, near_data=False, late_home=False, num_rows=8, dim=9, mlp_bytes=88, batches=4, touched=4, seed=0,
-    mixed=False,
+    log="undo", relaxed=False, near_data=False, late_home=False, num_rows=8, dim=9, mlp_bytes=88, batches=4, touched_rows=4,
+    seed=0, mixed=False,
 ):  # fmt: skip
     """Return a small run with overlapping batches, rows that straddle lines, and values that differ everywhere."""
     return of.reference_run(
-        Configuration(log, relaxed, near_data, late_home, mixed=mixed), seed, Size(num_rows, dim, mlp_bytes, batches, touched)
+        Configuration(log, relaxed, near_data, late_home, mixed=mixed),
+        seed,
+        Size(num_rows, dim, mlp_bytes, batches, touched_rows),
     )
 
 
@@ -24,6 +26,6 @@ def formatted(tale):
     return media
 
 
-def train(tale, media, first=0, journal=None):
-    """Run batches from `first`; the journal keeps the newest boundary acknowledged as durable."""
-    of.train(tale, of.attach(tale.configuration, media), first, journal or Journal())
+def train(tale, media, first_batch=0, journal=None):
+    """Run batches from `first_batch`; the journal keeps the newest boundary acknowledged as durable."""
+    of.train(tale, of.attach(tale.configuration, media), first_batch, journal or Journal())

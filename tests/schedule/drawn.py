@@ -17,10 +17,10 @@ def random_graph(rng):
     number, lanes, rank = rng.integers(2, 9), rng.integers(1, 4), rng.random(8)
     tasks = []
     for k in range(number):
-        after = [f"t{j}" for j in range(number) if rank[j] < rank[k] and rng.random() < 0.35]
+        predecessors = [f"t{j}" for j in range(number) if rank[j] < rank[k] and rng.random() < 0.35]
         previous = [f"t{j}" for j in range(number) if rng.random() < 0.2]
-        previous = previous if after or previous else [f"t{rng.integers(number)}"]
-        tasks.append(Task(f"t{k}", "Other", (demand("abc"[rng.integers(lanes)]),), tuple(after), tuple(previous)))
+        previous = previous if predecessors or previous else [f"t{rng.integers(number)}"]
+        tasks.append(Task(f"t{k}", "Other", (demand("abc"[rng.integers(lanes)]),), tuple(predecessors), tuple(previous)))
     return TaskGraph(tuple(tasks))
 
 
@@ -29,16 +29,16 @@ def with_a_barrier(rng):
     names = [f"t{k}" for k in range(rng.integers(2, 7))]
     tasks = [Task("entry", "Other", (demand("a"),), (), ("last",))]
     for k, name in enumerate(names):
-        after = tuple(other for other in names[:k] if rng.random() < 0.35)
-        previous = tuple(other for other in names if rng.random() < 0.15)
+        predecessors = tuple(predecessor for predecessor in names[:k] if rng.random() < 0.35)
+        previous = tuple(predecessor for predecessor in names if rng.random() < 0.15)
         lane, background = "abc"[rng.integers(3)], bool(rng.random() < 0.3)
-        tasks.append(Task(name, "Other", (demand(lane),), after or ("entry",), previous, background))
-    last = tuple(other for other in names if rng.random() < 0.4) or (names[-1],)
+        tasks.append(Task(name, "Other", (demand(lane),), predecessors or ("entry",), previous, background))
+    awaited_tasks = tuple(predecessor for predecessor in names if rng.random() < 0.4) or (names[-1],)
     if rng.random() < 0.7:
         gate = str(rng.choice([task.name for task in tasks if not task.background]))
         tasks.append(Task("log", "Checkpoint", (demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), gate_task=gate))
-        last += ("log",)
-    tasks.append(Task("last", "Other", (demand("abc"[rng.integers(3)]),), last))
+        awaited_tasks += ("log",)
+    tasks.append(Task("last", "Other", (demand("abc"[rng.integers(3)]),), awaited_tasks))
     return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
 
 
@@ -50,11 +50,11 @@ def some_in_the_background(rng):
 def a_pipeline(rng):
     """Return a graph of stages whose batches run ahead of each other, bounded by tasks behind each other on one server."""
     stages = [f"t{k}" for k in range(rng.integers(2, 6))]
-    behind = ["train", *(f"{n} behind" for n in range(1, rng.integers(2, 5)))]
-    tasks = [Task(name, "Other", (demand("o"),), (), (before,)) for before, name in pairwise(behind)]
+    followers = ["train", *(f"{n} behind" for n in range(1, rng.integers(2, 5)))]
+    tasks = [Task(name, "Other", (demand("o"),), (), (predecessor,)) for predecessor, name in pairwise(followers)]
     for k, name in enumerate(stages):
-        before, previous = ((stages[k - 1],), ()) if k else ((), (behind[-1],))
-        tasks.append(Task(name, "Other", (demand("abc"[rng.integers(3)]),), before, previous))
+        predecessors, previous = ((stages[k - 1],), ()) if k else ((), (followers[-1],))
+        tasks.append(Task(name, "Other", (demand("abc"[rng.integers(3)]),), predecessors, previous))
     tasks.append(Task("train", "Other", (demand("d"),), (stages[-1],), ("train",)))
     return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))
 

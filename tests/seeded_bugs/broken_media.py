@@ -6,23 +6,23 @@ from engine.persistence.media import LINE, WORD
 from tests.seeded_bugs import media_bug
 
 
-class Through:
+class MediumWrapper:
     """Passes everything on; each bug changes what it needs."""
 
     def __init__(self, media):
         self.media = media
         self.count = 0
 
-    def turn(self, every):
+    def turn(self, period):
         """Count a call, and say whether it is one of every so many."""
         self.count += 1
-        return self.count % every == 0
+        return self.count % period == 0
 
     def load(self, address, nbytes):
         return self.media.load(address, nbytes)
 
-    def store(self, address, data):
-        self.media.store(address, data)
+    def store(self, address, content):
+        self.media.store(address, content)
 
     def flush(self, address, nbytes):
         self.media.flush(address, nbytes)
@@ -30,29 +30,29 @@ class Through:
     def fence(self):
         self.media.fence()
 
-    def device_write(self, address, data):
-        self.media.device_write(address, data)
+    def device_write(self, address, content):
+        self.media.device_write(address, content)
 
     def poisoned(self, address, nbytes):
         return self.media.poisoned(address, nbytes)
 
 
 @media_bug(evidence="I2")
-class EverySeventhFlushIsDropped(Through):
+class EverySeventhFlushIsDropped(MediumWrapper):
     def flush(self, address, nbytes):
         if not self.turn(7):
             self.media.flush(address, nbytes)
 
 
 @media_bug(evidence="I1")
-class EveryFifthFenceReturnsAtOnce(Through):
+class EveryFifthFenceReturnsAtOnce(MediumWrapper):
     def fence(self):
         if not self.turn(5):
             self.media.fence()
 
 
 @media_bug(evidence="I5")
-class OnlyTheTenthFenceReturnsAtOnce(Through):
+class OnlyTheTenthFenceReturnsAtOnce(MediumWrapper):
     def fence(self):
         self.count += 1
         if self.count != 10:
@@ -60,84 +60,84 @@ class OnlyTheTenthFenceReturnsAtOnce(Through):
 
 
 @media_bug(evidence="I2")
-class FlushMissesTheLastLine(Through):
+class FlushMissesTheLastLine(MediumWrapper):
     def flush(self, address, nbytes):
-        last = (address + nbytes - 1) // LINE * LINE
-        if last > address:
-            self.media.flush(address, last - address)
+        last_line = (address + nbytes - 1) // LINE * LINE
+        if last_line > address:
+            self.media.flush(address, last_line - address)
         elif nbytes < LINE:
             self.media.flush(address, nbytes)
 
 
 @media_bug(on="undo-near", evidence="I5")
-class ADeviceWriteIsHeldOverTheNextFence(Through):
-    held = ()
+class ADeviceWriteIsHeldOverTheNextFence(MediumWrapper):
+    late_write = ()
 
-    def device_write(self, address, data):
+    def device_write(self, address, content):
         if self.turn(6):
-            self.held = (address, data.copy())
+            self.late_write = (address, content.copy())
         else:
-            self.media.device_write(address, data)
+            self.media.device_write(address, content)
 
     def fence(self):
         self.media.fence()
-        if self.held:
-            self.media.device_write(*self.held)
-            self.held = ()
+        if self.late_write:
+            self.media.device_write(*self.late_write)
+            self.late_write = ()
 
 
 @media_bug(on="undo-near", evidence="I2")
-class NearDataWritesAreHostStoresThatNobodyFlushes(Through):
-    def device_write(self, address, data):
-        self.media.store(address, data)
+class NearDataWritesAreHostStoresThatNobodyFlushes(MediumWrapper):
+    def device_write(self, address, content):
+        self.media.store(address, content)
 
 
 @media_bug(evidence="I1")
-class LongStoresLoseTheirLastWord(Through):
-    def store(self, address, data):
-        self.media.store(address, data[:-WORD] if data.size > LINE else data)
+class LongStoresLoseTheirLastWord(MediumWrapper):
+    def store(self, address, content):
+        self.media.store(address, content[:-WORD] if content.size > LINE else content)
 
 
 @media_bug(evidence="I3")
-class EveryThirtiethStoreFlipsABit(Through):
-    def store(self, address, data):
+class EveryThirtiethStoreFlipsABit(MediumWrapper):
+    def store(self, address, content):
         if self.turn(30):
-            data = data.copy()
-            data[data.size // 2] ^= 16
-        self.media.store(address, data)
+            content = content.copy()
+            content[content.size // 2] ^= 16
+        self.media.store(address, content)
 
 
 @media_bug(evidence="I1")
-class EveryNinthLoadOfARecordIsStale(Through):
+class EveryNinthLoadOfARecordIsStale(MediumWrapper):
     def load(self, address, nbytes):
-        found = self.media.load(address, nbytes)
-        return bytes(nbytes) if nbytes == LINE and self.turn(9) else found
+        content = self.media.load(address, nbytes)
+        return bytes(nbytes) if nbytes == LINE and self.turn(9) else content
 
 
 @media_bug(evidence="I2")
-class LongLoadsFlipABit(Through):
+class LongLoadsFlipABit(MediumWrapper):
     def load(self, address, nbytes):
-        found = bytearray(self.media.load(address, nbytes))
+        content = bytearray(self.media.load(address, nbytes))
         if nbytes > 4 * LINE:
-            found[nbytes // 3] ^= 1
-        return bytes(found)
+            content[nbytes // 3] ^= 1
+        return bytes(content)
 
 
 @media_bug(evidence="I5")
-class PoisonIsReadAsZeros(Through):
+class PoisonIsReadAsZeros(MediumWrapper):
     def poisoned(self, address, nbytes):
         return False
 
 
 @media_bug(evidence="I1")
-class AWriteIsRepeatedThreeFencesLater(Through):
+class AWriteIsRepeatedThreeFencesLater(MediumWrapper):
     def __init__(self, media):
         super().__init__(media)
         self.past = [()]
 
-    def store(self, address, data):
-        self.past[-1] = (address, data.copy())
-        self.media.store(address, data)
+    def store(self, address, content):
+        self.past[-1] = (address, content.copy())
+        self.media.store(address, content)
 
     def fence(self):
         self.media.fence()
@@ -148,15 +148,15 @@ class AWriteIsRepeatedThreeFencesLater(Through):
 
 
 @media_bug(evidence="exception")
-class TheFortiethOperationRaises(Through):
-    def store(self, address, data):
+class TheFortiethOperationRaises(MediumWrapper):
+    def store(self, address, content):
         if self.turn(40):
             raise OSError("input/output error")
-        self.media.store(address, data)
+        self.media.store(address, content)
 
 
 @media_bug(evidence="no end")
-class AFenceNeverReturns(Through):
+class AFenceNeverReturns(MediumWrapper):
     def fence(self):
         self.media.fence()
         while self.turn(1) and self.count > 12:
@@ -164,7 +164,7 @@ class AFenceNeverReturns(Through):
 
 
 @media_bug(on="redo", evidence="I2")
-class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
+class HeaderIsStoredBeforeThePayloadOfTheSameRecord(MediumWrapper):
     """Queues stores between fences and issues short ones first, without their fence between."""
 
     def __init__(self, media):
@@ -175,8 +175,8 @@ class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
         self.settle()
         return self.media.load(address, nbytes)
 
-    def store(self, address, data):
-        self.waiting.append((address, np.array(data)))
+    def store(self, address, content):
+        self.waiting.append((address, np.array(content)))
 
     def flush(self, address, nbytes):
         """Is done with the store."""
@@ -187,14 +187,14 @@ class HeaderIsStoredBeforeThePayloadOfTheSameRecord(Through):
             self.media.fence()
 
     def settle(self):
-        for address, data in sorted(self.waiting, key=lambda one: one[1].size):
-            self.media.store(address, data)
-            self.media.flush(address, data.size)
+        for address, content in sorted(self.waiting, key=lambda write: write[1].size):
+            self.media.store(address, content)
+            self.media.flush(address, content.size)
         self.waiting = []
 
 
 @media_bug(evidence="I5")
-class WordsAreTornInHalves(Through):
-    def store(self, address, data):
-        for at in range(0, data.size, WORD // 2):
-            self.media.store(address + at, data[at : at + WORD // 2])
+class WordsAreTornInHalves(MediumWrapper):
+    def store(self, address, content):
+        for offset in range(0, content.size, WORD // 2):
+            self.media.store(address + offset, content[offset : offset + WORD // 2])

@@ -17,9 +17,9 @@ def last_row_is_not_logged(log, media, layout, batch, rows, values):
 
 @bug("logs.LogOrder.log_rows", evidence="I2")
 def last_word_of_each_row_is_not_logged(log, media, layout, batch, rows, values):
-    short = values.copy()
-    short[:, -1] = 0
-    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, short)
+    cut_values = values.copy()
+    cut_values[:, -1] = 0
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, cut_values)
 
 
 @bug("logs.LogOrder.log_rows", on="redo", evidence="I2")
@@ -39,26 +39,26 @@ def redo_log_holds_the_old_values(log, media, layout, batch, rows, values):
 
 @bug("logs.LogOrder.log_rows", on="undo-adagrad", evidence="I2")
 def optimizer_state_of_rows_is_not_logged(log, media, layout, batch, rows, values):
-    plain = values.copy()
-    plain[:, -1] = 0
-    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, plain)
+    stateless_values = values.copy()
+    stateless_values[:, -1] = 0
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows, stateless_values)
 
 
 @bug("protocol.log_mlp", on="undo-adagrad", evidence="I4")
 def optimizer_state_of_the_mlp_is_not_logged(media, layout, batch, mlp, stop=None, pending=None):
-    plain = flat_bytes(mlp).copy()
-    plain[plain.size // 2 :] = 0
-    return log_mlp(media, layout, batch, plain, stop, pending)
+    stateless_mlp = flat_bytes(mlp).copy()
+    stateless_mlp[stateless_mlp.size // 2 :] = 0
+    return log_mlp(media, layout, batch, stateless_mlp, stop, pending)
 
 
 @bug("logs.LogOrder.log_rows", evidence="I2")
 def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, batch, rows, values):
-    live = [found for slot in layout.row_slots if (found := read_record(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
-    known = np.concatenate([logged_rows(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
-    new = ~np.isin(rows, known)
-    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[new], values[new])
+    live = [record for slot in layout.row_slots if (record := read_record(media, slot)) and record.kind == RecordKind.UNDO_ROWS]
+    logged_ids = np.concatenate([logged_rows(layout, record)[0] for record in live] or [np.empty(0, np.int64)])
+    is_first = ~np.isin(rows, logged_ids)
+    return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[is_first], values[is_first])
 
 
 @bug("checksums.digest_after_change", evidence="I1")
-def digest_of_the_table_is_never_moved(layout, digest, rows, before, after):
+def digest_of_the_table_is_never_moved(layout, digest, rows, values_before, values_after):
     return digest

@@ -11,12 +11,12 @@ from engine.persistence.media import HEALTH, WORD, flat_bytes, store_and_flush
 from tests.seeded_bugs import bug
 
 
-def low(value, bits):
+def low(number, bits):
     """Return what is left of a number in so many bits."""
-    return value % 2**bits
+    return number % 2**bits
 
 
-seal, read, superseded, log_rows, write_rows, logged = (
+seal, read_record, superseded, log_rows, write_rows, logged = (
     records.seal, records.read_record, records.superseded_slots, protocol.log_rows, protocol.write_rows, recovery.logged_rows,
 )  # fmt: skip
 survey, verify, repaired = recovery.intact_records, protocol.verify, recovery.repair_state
@@ -33,20 +33,20 @@ def batches_are_counted_in_16_bits(media, pending, stamp):
 
 
 @bug("recovery.intact_records", on="undo-relaxed-past32", evidence="I2")
-def records_are_sorted_by_the_low_32_bits_of_their_batch(found, kinds):
-    return tuple(sorted(survey(found, kinds), key=lambda one: low(one.batch, 32)))
+def records_are_sorted_by_the_low_32_bits_of_their_batch(slot_records, kinds):
+    return tuple(sorted(survey(slot_records, kinds), key=lambda record: low(record.batch, 32)))
 
 
 @bug("records.read_record", on="redo-past53", evidence="I2")
 def batches_pass_through_a_double(media, slot):
-    found = read(media, slot)
-    return replace(found, batch=int(float(found.batch | 1))) if found else found
+    record = read_record(media, slot)
+    return replace(record, batch=int(float(record.batch | 1))) if record else record
 
 
 @bug("records.superseded_slots", on="undo-past16", evidence="I1")
-def older_is_told_by_16_bits(media, slots, by):
-    others = [slot for slot in slots if slot != by.slot and not records.is_free(media, slot)]
-    return [slot for slot in others if low(records._batch(media, slot), 16) <= low(by.batch, 16)]
+def older_is_told_by_16_bits(media, slots, successor):
+    rivals = [slot for slot in slots if slot != successor.slot and not records.is_free(media, slot)]
+    return [slot for slot in rivals if low(records._batch(media, slot), 16) <= low(successor.batch, 16)]
 
 
 @bug("records.seal", on="undo-past16", evidence="I2")
@@ -88,9 +88,9 @@ def row_numbers_are_read_as_signed_32_bits(layout, record):
 @bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
     span = layout.spans[0]
-    stored = protocol._stored_rows(layout, span, rows, flat_bytes(values).reshape(rows.size, span.row_bytes))
-    for row, value in zip(rows.tolist(), stored, strict=True):
-        store_and_flush(media, low(TABLE_START + row * span.stride, 32), value)
+    row_contents = protocol._stored_rows(layout, span, rows, flat_bytes(values).reshape(rows.size, span.row_bytes))
+    for row, content in zip(rows.tolist(), row_contents, strict=True):
+        store_and_flush(media, low(TABLE_START + row * span.stride, 32), content)
 
 
 @bug("recovery.logged_rows", on="undo-large", evidence="I2")
@@ -107,30 +107,30 @@ def a_log_has_at_most_65535_rows(layout, record):
 
 @bug("protocol.write_rows", on="undo-wide", evidence="I2")
 def only_64_KiB_of_a_row_are_written(media, layout, rows, values):
-    kept = flat_bytes(values).reshape(rows.size, layout.row_bytes).copy()
-    for row, value in zip(rows.tolist(), kept, strict=True):
+    row_contents = flat_bytes(values).reshape(rows.size, layout.row_bytes).copy()
+    for row, content in zip(rows.tolist(), row_contents, strict=True):
         home = np.frombuffer(media.load(layout.row(row), layout.row_bytes), np.uint8)
-        value[low(layout.row_bytes, 16) or layout.row_bytes :] = home[low(layout.row_bytes, 16) or layout.row_bytes :]
-    write_rows(media, layout, rows, kept)
+        content[low(layout.row_bytes, 16) or layout.row_bytes :] = home[low(layout.row_bytes, 16) or layout.row_bytes :]
+    write_rows(media, layout, rows, row_contents)
 
 
 @bug("records.read_record", on="redo-late-wide", evidence="I4")
 def payloads_are_measured_in_16_bits(media, slot):
-    found = read(media, slot)
-    return replace(found, payload=found.payload[: low(len(found.payload), 16)]) if found else found
+    record = read_record(media, slot)
+    return replace(record, payload=record.payload[: low(len(record.payload), 16)]) if record else record
 
 
 @bug("recovery.repair_state", evidence="I2")
 def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, log, bound=0, scan="dirty"):
     dirty = protocol.is_dirty(media)
     try:
-        found = repaired(media, layout, log, bound, "always" if dirty else scan)
+        state = repaired(media, layout, log, bound, "always" if dirty else scan)
     except CannotRun:
         if dirty:
             protocol.accept_dirty(media)
             media.fence()
         raise
-    return found
+    return state
 
 
 @bug("protocol.accept_dirty", evidence="I5")

@@ -73,27 +73,29 @@ def random_state_is_not_kept(media, pending, stamp):
 
 @bug("records.read_record", evidence="I4")
 def stale_mlp_is_taken_for_the_newest(media, slot):
-    found = read_record(media, slot)
-    return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found
+    record = read_record(media, slot)
+    return replace(record, batch=record.batch + 1) if record and record.kind == 3 else record
 
 
 @bug("records.read_record", evidence="I2")
 def a_torn_flag_is_taken_for_whole(media, slot):
-    found, header = read_record(media, slot), media.load(slot.header, 64)
-    if found or not any(header[:24]):
-        return found
-    magic, batch, what, reader, *_ = (word ^ FIELD_MASK for word in FIELDS.unpack_from(header))
-    if magic != MAGIC or what >> KIND_SHIFT not in KINDS:
+    record, header = read_record(media, slot), media.load(slot.header, 64)
+    if record or not any(header[:24]):
+        return record
+    magic, batch, kind_and_size, reader, *_ = (word ^ FIELD_MASK for word in FIELDS.unpack_from(header))
+    if magic != MAGIC or kind_and_size >> KIND_SHIFT not in KINDS:
         return None
-    payload = media.load(slot.payload, what % (1 << KIND_SHIFT))
-    return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
+    payload = media.load(slot.payload, kind_and_size % (1 << KIND_SHIFT))
+    return Record(slot, RecordKind(kind_and_size >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
 
 
 @bug("records.read_record", evidence="I4")
 def a_log_of_zeros_is_accepted(media, slot):
-    found = read_record(media, slot)
-    free = found is None and not any(media.load(slot.header, 64))
-    return Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
+    record = read_record(media, slot)
+    is_blank = record is None and not any(media.load(slot.header, 64))
+    return (
+        Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if is_blank and slot.capacity == 88 else record
+    )
 
 
 @bug("records.claim_slot", evidence="I1")

@@ -8,14 +8,14 @@ from tests.seeded_bugs import bug
 
 
 @bug("records.store_and_flush", evidence="I2")
-def log_is_never_flushed(media, address, data):
-    media.store(address, data)
+def log_is_never_flushed(media, address, content):
+    media.store(address, content)
 
 
 @bug("records.store_and_flush", evidence="I1")
-def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
-    media.store(address, data)
-    media.flush(address, min(data.size, LINE - address % LINE))
+def only_the_first_line_of_a_log_piece_is_flushed(media, address, content):
+    media.store(address, content)
+    media.flush(address, min(content.size, LINE - address % LINE))
 
 
 class NoFlush:
@@ -74,14 +74,14 @@ def replay_is_not_fenced(media, layout, logs):
 def rollback_is_not_flushed(media, layout, logs):
     for record in logs:
         rows, values = logged_rows(layout, record)
-        for row, value in zip(rows.tolist(), values, strict=True):
-            media.store(layout.row(row), value)
+        for row, content in zip(rows.tolist(), values, strict=True):
+            media.store(layout.row(row), content)
     media.fence()
     return 0
 
 
 @bug("records.store_and_flush", evidence="I2")
-def flag_is_never_flushed(media, address, data):
-    media.store(address, data)
-    if data.size != LINE:
-        media.flush(address, data.size)
+def flag_is_never_flushed(media, address, content):
+    media.store(address, content)
+    if content.size != LINE:
+        media.flush(address, content.size)

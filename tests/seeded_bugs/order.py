@@ -26,15 +26,15 @@ def home_rows_are_written_before_the_commit(log, media, layout, batch, rows, val
 
 
 @bug("logs.LogOrder.rewrite", on="redo", evidence="I1")
-def redo_log_is_freed_with_the_home_write(log, media, layout, old, mlp, rows, values):
-    release(media, layout, old, mlp)
-    records.clear_flag(media, old.slot)
+def redo_log_is_freed_with_the_home_write(log, media, layout, row_record, mlp, rows, values):
+    release(media, layout, row_record, mlp)
+    records.clear_flag(media, row_record.slot)
     write_rows(media, layout, rows, values)
 
 
 @bug("logs.LogOrder.rewrite", evidence="I1")
-def undo_log_is_freed_before_the_update(log, media, layout, old, mlp, rows, values):
-    records.clear_flag(media, old.slot)
+def undo_log_is_freed_before_the_update(log, media, layout, row_record, mlp, rows, values):
+    records.clear_flag(media, row_record.slot)
     media.fence()
     write_rows(media, layout, rows, values)
 

@@ -60,8 +60,8 @@ def flags_are_cleared_before_the_rollback(media, layout, logs):
 def rollback_adds_a_difference(media, layout, logs):
     for record in logs:
         rows, values = logged_rows(layout, record)
-        now = protocol.read_table(media, layout)[rows]
-        protocol.write_rows(media, layout, rows, np.bitwise_xor(now, values) if now.any() else values)
+        home_values = protocol.read_table(media, layout)[rows]
+        protocol.write_rows(media, layout, rows, np.bitwise_xor(home_values, values) if home_values.any() else values)
     media.fence()
     return 0
 
@@ -110,8 +110,8 @@ def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dir
 
 
 @bug("recovery.intact_records", on="undo", evidence="I2")
-def the_oldest_checkpoint_is_taken(found, kinds):
-    return intact_records(found, kinds)[:1]
+def the_oldest_checkpoint_is_taken(slot_records, kinds):
+    return intact_records(slot_records, kinds)[:1]
 
 
 @bug("protocol.is_dirty", on="redo-tiny", evidence="I5")

@@ -13,26 +13,26 @@ places, log_bytes = MediumLayout.places, MediumLayout.log_bytes
 
 def sizes(layout, rows):
     """Return the bytes of the values of each row."""
-    found = (layout.value_slice(row) for row in rows.tolist())
-    return [place.stop - place.start for place in found]
+    slices = (layout.value_slice(row) for row in rows.tolist())
+    return [place.stop - place.start for place in slices]
 
 
-def cut(values, lengths, wanted):
+def cut(values, lengths, target_lengths):
     """Return values cut into rows of these lengths, each shortened, or filled up with zeros, to what is wanted of it."""
     ends = np.cumsum(lengths)
     rows = [flat_bytes(values)[end - length : end] for end, length in zip(ends, lengths, strict=True)]
     return np.concatenate(
-        [np.pad(row[:nbytes], (0, nbytes - row[:nbytes].size)) for row, nbytes in zip(rows, wanted, strict=True)]
+        [np.pad(row[:nbytes], (0, nbytes - row[:nbytes].size)) for row, nbytes in zip(rows, target_lengths, strict=True)]
     )
 
 
 @bug("protocol.log_rows", on="undo-mixed", evidence="I2")
 def of_each_row_as_much_is_logged_as_the_first_one_has(media, layout, kind, batch, rows, values):
     lengths = sizes(layout, rows)
-    short = cut(
+    cut_values = cut(
         cut(values, lengths, [min(nbytes, lengths[0]) for nbytes in lengths]), [min(n, lengths[0]) for n in lengths], lengths
     )
-    return log_rows(media, layout, kind, batch, rows, short)
+    return log_rows(media, layout, kind, batch, rows, cut_values)
 
 
 @bug("recovery.logged_rows", on="redo-mixed", evidence="I2")
@@ -55,12 +55,12 @@ def wide_rows_are_flushed_as_if_they_were_the_shortest(layout, rows):
 
 @bug("layout.MediumLayout.log_bytes", on="redo-near-checked-mixed", evidence="I1")
 def log_slots_hold_as_many_rows_of_the_mean_size(layout, rows):
-    every = np.arange(layout.num_rows)
-    return (log_bytes(layout, every) - ROW_ID * every.size) // every.size * rows.size
+    all_rows = np.arange(layout.num_rows)
+    return (log_bytes(layout, all_rows) - ROW_ID * all_rows.size) // all_rows.size * rows.size
 
 
 @bug("checksums._words", on="redo-mixed", evidence="I5")
 def the_last_bytes_of_a_row_that_fill_no_word_are_not_covered(values):
-    whole = values.copy()
-    whole[:, values.shape[1] // WORD * WORD :] = 0
-    return words(whole)
+    covered_values = values.copy()
+    covered_values[:, values.shape[1] // WORD * WORD :] = 0
+    return words(covered_values)

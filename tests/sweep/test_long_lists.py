@@ -12,7 +12,7 @@ from engine.errors import BadLink
 from engine.scenario.scenario import with_values
 from engine.sweep import links, packed_lists
 from tests.cases import each, examples
-from tests.embedding_tables.unlike_tables import scenarios_of_tables, unlike
+from tests.embedding_tables.unlike_tables import mixed_scenario, scenarios_of_tables
 
 
 @examples(50)
@@ -23,7 +23,8 @@ def test_lists_of_tables_come_back_from_a_link(s):
 
 def test_a_link_has_the_shorter_text_of_a_list():
     s = with_values(
-        unlike(4), {"model.num_embeddings": (7, 7, 7, 9), "model.pooling": (1, 2, 3, 4), "model.embedding_dim": (8, 8, 8, 4)}
+        mixed_scenario(4),
+        {"model.num_embeddings": (7, 7, 7, 9), "model.pooling": (1, 2, 3, 4), "model.embedding_dim": (8, 8, 8, 4)},
     )
     pairs = dict(links.query(s, "tiny"))
     assert (pairs["model.num_embeddings"], pairs["model.pooling"], pairs["model.embedding_dim"]) == ("7*3;9", "1;2;3;4", "8*3;4")
@@ -31,7 +32,7 @@ def test_a_link_has_the_shorter_text_of_a_list():
 
 @each("tables", (60, 600))
 def test_hundreds_of_unlike_tables_fit_into_a_link_and_come_back(tables):
-    s = unlike(tables)
+    s = mixed_scenario(tables)
     link = links.link(s, "tiny")
     assert len(link) < links.MOST_CHARACTERS and links.open_link(link).scenario == s
     assert ("lists=" in link) == (tables > 300), "what fits is written out"
@@ -40,7 +41,7 @@ def test_hundreds_of_unlike_tables_fit_into_a_link_and_come_back(tables):
 
 
 def test_a_link_of_thousands_of_unlike_tables_is_refused_with_its_length():
-    link = links.link(unlike(3000), "tiny")
+    link = links.link(mixed_scenario(3000), "tiny")
     with pytest.raises(BadLink, match="characters; at most 8000 can be opened"):
         links.open_link(link)
 

@@ -69,7 +69,7 @@ def estimate_case(seed: int, tables: int = 14) -> EstimateCase:
     links = {name: 10 ** rng.uniform(6, 9) for name in ("intra_host_bw", "inter_host_bw")}
     pod = rng.choice([size for size in (1, 2, 4) if nodes % size == 0])
     topology = TorchRecTopology(local * nodes, local, pod, bwd_compute_multiplier=rng.uniform(1, 3), **rates, **links)
-    listed, factors, shardings = [], [], []
+    case_tables, factors, shardings = [], [], []
     for number in range(tables):
         features = rng.randint(1, 3)
         table = TorchRecTable(
@@ -79,11 +79,11 @@ def estimate_case(seed: int, tables: int = 14) -> EstimateCase:
             rng.choice(("fp32", "fp16", "bf16", "int8")),
             tuple(f"f{number}_{feature}" for feature in range(features)),
         )
-        listed.append(table)
+        case_tables.append(table)
         factors.append(tuple(round(10 ** rng.uniform(-1, 2), 3) for _ in range(features)))
         shardings.append(_sharding(rng, table, topology))
-    optimizers = tuple(rng.choice(OPTIMIZERS) for _ in listed)
-    return EstimateCase(tuple(listed), tuple(factors), tuple(shardings), PlannerInputs(topology, 512, optimizers))
+    optimizers = tuple(rng.choice(OPTIMIZERS) for _ in case_tables)
+    return EstimateCase(tuple(case_tables), tuple(factors), tuple(shardings), PlannerInputs(topology, 512, optimizers))
 
 
 def _sharding(rng: Random, table: TorchRecTable, topology: TorchRecTopology) -> TableSharding:
@@ -108,9 +108,9 @@ def _shards(rng: Random, table: TorchRecTable, kind: str, topology: TorchRecTopo
     shards: list[TableShard] = []
     start = 0
     for width in widths:
-        first = rng.randrange(0, world, spread)
+        first_rank = rng.randrange(0, world, spread)
         for place, (rows, offset) in enumerate(row_blocks(table.rows, [1] * spread)):
-            shards.append(TableShard(rows, width, offset, start, first + place))
+            shards.append(TableShard(rows, width, offset, start, first_rank + place))
         start += width
     return shards
 

@@ -26,10 +26,10 @@ class ReferenceDlrm:
         self.batches, self.seed = 0, weights.seed
 
     def dense_layers(self, flat):
-        """Return [(weight, bias)] of each MLP, [(weight, bias, narrow)] of the cross network, and projected tables' matrices."""
-        shape, wide = self.shape, self.shape.bottom[-1]
+        """Return (weight, bias) of each MLP, (weight, bias, projection) of the cross network, and projected tables' matrices."""
+        shape, width = self.shape, self.shape.bottom[-1]
         count = len(self.kinds)
-        features = wide + sum(kind.dim for kind in self.kinds)
+        features = width + sum(kind.dim for kind in self.kinds)
         dots = shape.interaction == "dot"
 
         def take(*size):
@@ -37,33 +37,33 @@ class ReferenceDlrm:
             part, flat = flat[: int(np.prod(size))].reshape(size), flat[int(np.prod(size)) :]
             return part
 
-        top = (wide + (count + 1) * count // 2 if dots else features, *shape.top)
+        top = (width + (count + 1) * count // 2 if dots else features, *shape.top)
         mlps = [[(take(n, m), take(n)) for m, n in pairwise(widths)] for widths in (shape.bottom, top)]
         cross = [[take(features, r or features), take(features), take(r, features) if r else None] for r in shape.ranks]
-        narrow = {t: take(wide, kind.dim) for t, kind in enumerate(self.kinds) if dots and kind.dim != wide}
+        projections = {t: take(width, kind.dim) for t, kind in enumerate(self.kinds) if dots and kind.dim != width}
         assert not flat.size
-        return *mlps, cross, narrow
+        return *mlps, cross, projections
 
     def bags(self, batch):
         """Yield (table, sample, rows of the bag)."""
-        at, size = 0, len(batch.labels)
+        position, size = 0, len(batch.labels)
         for table, pooling in enumerate(self.shape.pooling):
             for sample in range(size):
-                many = pooling if batch.starts is None else int(np.diff(batch.starts)[table * size + sample])
-                yield table, sample, [int(row) for row in batch.ids[at : at + many]]
-                at += many
+                length = pooling if batch.starts is None else int(np.diff(batch.starts)[table * size + sample])
+                yield table, sample, [int(row) for row in batch.ids[position : position + length]]
+                position += length
 
     def forward(self, batch):
         """Return (bottom activations, pooled vectors of each table, top activations)."""
         dense = [batch.dense.astype(np.float64)]
         for w, b in self.bottom:
-            dense.append(np.maximum(self.near(dense[-1]) @ self.near(w).T + b, 0.0))
+            dense.append(np.maximum(self.operand(dense[-1]) @ self.operand(w).T + b, 0.0))
         pooled = [np.zeros((len(batch.labels), kind.dim)) for kind in self.kinds]
         for table, sample, rows in self.bags(batch):
             pooled[table][sample] = sum(self.table[row] for row in rows)
         top = [self.crossed(self.interact(dense[-1], pooled))]
         for k, (w, b) in enumerate(self.top):
-            z = self.near(top[-1]) @ self.near(w).T + b
+            z = self.operand(top[-1]) @ self.operand(w).T + b
             top.append(z if k == len(self.top) - 1 else np.maximum(z, 0.0))
         return dense, pooled, top
 
@@ -77,8 +77,10 @@ class ReferenceDlrm:
 
     def vectors(self, dense, pooled):
         """Return the vectors of which products are made, (B, T + 1, D)."""
-        wide = [self.near(v) @ self.near(self.projections[t]).T if t in self.projections else v for t, v in enumerate(pooled)]
-        return np.stack([dense, *wide], axis=1)
+        projected_vectors = [
+            self.operand(v) @ self.operand(self.projections[t]).T if t in self.projections else v for t, v in enumerate(pooled)
+        ]
+        return np.stack([dense, *projected_vectors], axis=1)
 
     def loss(self, batch):
         """Return the mean binary cross-entropy, straight from its definition."""
@@ -103,28 +105,28 @@ class ReferenceDlrm:
     def crossed(self, inputs):
         """Return x0 * (W x + b) + x of each layer of the cross network."""
         x = inputs
-        for weight, bias, narrow in self.cross:
-            x = inputs * ((x if narrow is None else x @ narrow.T) @ weight.T + bias) + x
+        for weight, bias, projection in self.cross:
+            x = inputs * ((x if projection is None else x @ projection.T) @ weight.T + bias) + x
         return x
 
     def cross_gradient(self, inputs, delta):
-        """Return the gradients of each (weight, bias, narrow) and of the inputs: by complex steps, as it is a polynomial."""
-        tiny, kept = 1e-30, self.cross
-        gradients = [[None if part is None else np.empty_like(part) for part in layer] for layer in kept]
-        for layer, parts in enumerate(kept):
+        """Return the gradients of each (weight, bias, projection) and of the inputs: by complex steps, as it is a polynomial."""
+        tiny, layers = 1e-30, self.cross
+        gradients = [[None if part is None else np.empty_like(part) for part in layer] for layer in layers]
+        for layer, parts in enumerate(layers):
             for k, part in enumerate(parts):
                 for place in np.ndindex(() if part is None else part.shape):
                     if part is not None:
-                        self.cross = [list(one) for one in kept]
+                        self.cross = [list(arrays) for arrays in layers]
                         self.cross[layer][k] = part.astype(complex)
                         self.cross[layer][k][place] += 1j * tiny
                         gradients[layer][k][place] = (delta * self.crossed(inputs).imag / tiny).sum()
-        self.cross, of_inputs = kept, np.empty_like(delta)
+        self.cross, of_inputs = layers, np.empty_like(delta)
         for column in range(inputs.shape[1]):
             turned = inputs.astype(complex)
             turned[:, column] += 1j * tiny
             of_inputs[:, column] = (delta * self.crossed(turned).imag / tiny).sum(axis=1)
-        return gradients, of_inputs if kept else delta
+        return gradients, of_inputs if layers else delta
 
     def interact_gradient(self, dense, pooled, delta):
         """Return the gradients of the dense and the pooled vectors, and of the projections."""
@@ -135,15 +137,15 @@ class ReferenceDlrm:
         vectors = self.vectors(dense, pooled)
         square = np.zeros((len(dense), vectors.shape[1], vectors.shape[1]))
         square[:, *np.tril_indices(vectors.shape[1], -1)] = delta[:, width:]
-        back = (square + square.transpose(0, 2, 1)) @ vectors
+        vector_gradients = (square + square.transpose(0, 2, 1)) @ vectors
         of_pooled, matrices, scale = [], {}, 128.0 * len(dense)
         for t, vector in enumerate(pooled):
-            slope = back[:, 1 + t]
+            slope = vector_gradients[:, 1 + t]
             if t in self.projections:
-                less = self.near(slope * scale) / scale
-                matrices[t], slope = less.T @ self.near(vector), less @ self.near(self.projections[t])
+                less = self.operand(slope * scale) / scale
+                matrices[t], slope = less.T @ self.operand(vector), less @ self.operand(self.projections[t])
             of_pooled.append(slope)
-        return back[:, 0] + delta[:, :width], of_pooled, matrices
+        return vector_gradients[:, 0] + delta[:, :width], of_pooled, matrices
 
     def step(self, batch):
         """Train on `batch` and return its loss before the update."""
@@ -152,17 +154,19 @@ class ReferenceDlrm:
         self.batches += 1
         for row, gradient in rows.items():
             kind = self.kinds[int(np.searchsorted(self.ends, row, side="right"))]
-            self.table[row] = self.kept(row, self.table[row] - self.descent(row, gradient, kind.optimizer, is_row=True), kind)
+            self.table[row] = self.rounded_row(
+                row, self.table[row] - self.descent(row, gradient, kind.optimizer, is_row=True), kind
+            )
         for part, (layers, gradients) in enumerate(zip((self.bottom, self.top, self.cross), parts, strict=True)):
             for layer, (pair, slopes) in enumerate(zip(layers, gradients, strict=True)):
-                for k, (value, slope) in enumerate(zip(pair, slopes, strict=True)):
+                for k, (weights, slope) in enumerate(zip(pair, slopes, strict=True)):
                     if slope is not None:
-                        value -= self.descent((part, layer, k), slope, self.shape.dense_optimizer, is_row=False)
+                        weights -= self.descent((part, layer, k), slope, self.shape.dense_optimizer, is_row=False)
         for t, slope in matrices.items():
             self.projections[t] -= self.descent(("projection", t), slope, self.shape.dense_optimizer, is_row=False)
         return loss
 
-    def kept(self, row, values, kind):
+    def rounded_row(self, row, values, kind):
         """Return what the row holds of its new values, rounded at random where it is narrow."""
         precision = kind.precision
         if precision == "fp32":
@@ -178,9 +182,9 @@ class ReferenceDlrm:
             mean, square = self.state.get(name, (0.0, 0.0))
             mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
             self.state[name] = mean, square
-            first, second = 1 - 0.9**self.batches, 1 - 0.999**self.batches
-            small = 1e-8 / np.sqrt(second) if is_row else 1e-8  # PyTorch's SparseAdam adds it before the correction
-            return rate * (mean / first) / (np.sqrt(square / second) + small)
+            mean_correction, square_correction = 1 - 0.9**self.batches, 1 - 0.999**self.batches
+            small = 1e-8 / np.sqrt(square_correction) if is_row else 1e-8  # PyTorch's SparseAdam adds it before the correction
+            return rate * (mean / mean_correction) / (np.sqrt(square / square_correction) + small)
         gained = np.mean(slope**2) if is_row and kind == "rowwise-adagrad" else slope**2
         self.state[name] = self.state.get(name, self.shape.initial_accumulator) + gained
         return rate * slope / (np.sqrt(self.state[name]) + 1e-8)
@@ -189,14 +193,14 @@ class ReferenceDlrm:
         """Return the gradients of each (weight, bias), and that of the input; `delta` is that of the last linear output."""
         gradients, scale = [], 128.0 * len(delta)
         for k in range(len(layers) - 1, -1, -1):
-            less = self.near(delta * scale) / scale
-            gradients.insert(0, (less.T @ self.near(outputs[k]), delta.sum(0)))
-            delta = less @ self.near(layers[k][0])
+            less = self.operand(delta * scale) / scale
+            gradients.insert(0, (less.T @ self.operand(outputs[k]), delta.sum(0)))
+            delta = less @ self.operand(layers[k][0])
             if k:
                 delta = delta * (outputs[k] > 0)
         return gradients, delta
 
-    def near(self, values):
+    def operand(self, values):
         """Return what a product of the shape's precision takes: the nearest number of so many binary digits, ties to even."""
         digits = {"fp32": 53, "tf32": 11, "bf16": 8, "fp16": 11}[self.shape.matrix_precision]
         if digits == 53:

@@ -38,7 +38,7 @@ from engine.training.shape import (
 from engine.training.weights import initial_weights, trained_arrays
 from tests.cases import each
 from tests.machines import counted_flow, ready, scenario
-from tests.training.training_models import MIXED, all_rows, made_up_batch, made_up_run, model, state_bytes, touched
+from tests.training.training_models import MIXED, all_rows, looked_up_rows, made_up_batch, made_up_run, model, state_bytes
 
 NARROW = {
     **MIXED,
@@ -291,7 +291,7 @@ def test_a_table_that_no_batch_uses_has_an_empty_block():
     used = np.concatenate([batch.ids[: starts[8]], batch.ids[batch.starts[16] :]])
     starts = np.concatenate([starts[:9], np.full(8, starts[8]), batch.starts[17:] - batch.starts[16] + starts[8]])
     batch = replace(batch, ids=used, starts=starts)
-    weights = initial_weights(shape, touched([batch]), 1)
+    weights = initial_weights(shape, looked_up_rows([batch]), 1)
     assert len(weights.blocks[1].vectors) == 0
     done = train(shape, weights, lambda _: batch, 0, 3, relaxed=True, record=frozenset({1}))
     assert np.isfinite(done.losses).all() and stored_rows(shape, done.weights.blocks).size

@@ -142,7 +142,7 @@ def test_operands_of_products_are_the_nearest_of_their_precision(precision):
     values = (10.0 ** np.random.default_rng(1).uniform(-12, 4, 4000)).astype(np.float32)
     values[:8] = 0.0, 1.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11, np.inf, -np.inf  # ties go to even
     values[8::2] *= -1
-    nearest = ReferenceDlrm(model(matrix_precision=precision), made_up_run(model(), 4, 1)[0]).near
+    nearest = ReferenceDlrm(model(matrix_precision=precision), made_up_run(model(), 4, 1)[0]).operand
     finite = np.isfinite(values)
     assert operand(values, precision)[finite].tobytes() == nearest(values[finite].astype(np.float64)).astype(np.float32).tobytes()
     assert (

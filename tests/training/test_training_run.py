@@ -21,7 +21,7 @@ from engine.training.optimizers import update_rows
 from engine.training.weights import copy_weights, initial_weights
 from engine.workload.source import source
 from tests.cases import each
-from tests.training.training_models import made_up_batch, made_up_run, model, state_bytes, touched, uniforms
+from tests.training.training_models import looked_up_rows, made_up_batch, made_up_run, model, state_bytes, uniforms
 
 
 def run(shape, first=0, last=20, weights=None, **more):
@@ -50,7 +50,7 @@ def test_evaluations_are_of_the_model_after_that_many_batches():
     shape = model()
     start, batches = made_up_run(shape, 16, 20)
     held_out = made_up_batch(shape, 50, 99)
-    start = initial_weights(shape, touched([*batches, held_out]), 1)
+    start = initial_weights(shape, looked_up_rows([*batches, held_out]), 1)
     done = train(shape, start, batches.__getitem__, 0, 20, held_out=held_out, evaluations=frozenset({0, 6, 20, 21}))
     assert sorted(done.evaluations) == [6, 20]
     after = train(shape, start, batches.__getitem__, 0, 6).weights

@@ -24,7 +24,7 @@ from engine.training.weights import (
     trained_arrays,
 )
 from tests.oracles.splitmix import mixed
-from tests.training.training_models import made_up_run, model, state_bytes, touched
+from tests.training.training_models import looked_up_rows, made_up_run, model, state_bytes
 
 
 def test_first_values_are_the_hash_of_seed_row_and_column():
@@ -88,9 +88,9 @@ def test_a_row_outside_the_tables_is_refused(bad):
 def test_touched_rows_are_those_of_all_batches(monkeypatch):
     _, batches = made_up_run(model(), 8, 5)
     expected = sorted({int(row) for batch in batches for row in batch.ids})
-    assert touched(batches).tolist() == expected
+    assert looked_up_rows(batches).tolist() == expected
     monkeypatch.setattr("engine.training.weights.MAX_PENDING_IDS", 10)
-    assert touched(iter(batches)).tolist() == expected
+    assert looked_up_rows(iter(batches)).tolist() == expected
 
 
 @given(st.lists(st.integers(-5, 5)))

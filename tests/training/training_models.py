@@ -29,8 +29,8 @@ def model(
     }
     base |= changes
     tables = len(base["rows"])
-    listed = (dim, row_precision, optimizer, features)
-    kinds = [kind if isinstance(kind, tuple) else (kind,) * tables for kind in listed]
+    columns = (dim, row_precision, optimizer, features)
+    kinds = [kind if isinstance(kind, tuple) else (kind,) * tables for kind in columns]
     return Shape(**{"spans": table_spans(*kinds), "dense_optimizer": kinds[2][0], **base})
 
 
@@ -76,7 +76,7 @@ def thrown(shape: Shape, size: int, number: int, seed: int) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(lengths)))
 
 
-def touched(batches: Iterable[Batch]) -> np.ndarray:
+def looked_up_rows(batches: Iterable[Batch]) -> np.ndarray:
     """Return the sorted rows that any of the batches looks up."""
     return rows_of(batch.ids for batch in batches)
 
@@ -84,7 +84,7 @@ def touched(batches: Iterable[Batch]) -> np.ndarray:
 def made_up_run(shape: Shape, size: int, count: int, seed: int = 1, uneven: bool = False) -> tuple[Weights, list[Batch]]:
     """Return initial weights for `count` batches, and the batches."""
     batches = [made_up_batch(shape, size, number, seed, uneven) for number in range(count)]
-    return initial_weights(shape, touched(batches), seed), batches
+    return initial_weights(shape, looked_up_rows(batches), seed), batches
 
 
 ORACLE_STEPS, ORACLE_BATCH = 200, 64
@@ -111,7 +111,7 @@ MIXED = {  # ten tables of five widths and four optimizers; the widest has no pr
     # Without it a row's first step is large even where its gradient is rounding alone, as torch's then is.
     "initial_accumulator": 1e-4,
 }
-SHARED = (1, 2, 1, 2, 1, 1, 3, 1, 1, 1)  # features of each of these tables, which divide its lookups
+TABLE_FEATURES = (1, 2, 1, 2, 1, 1, 3, 1, 1, 1)  # features of each of these tables, which divide its lookups
 ORACLES = {
     "kaggle-like": model(**KAGGLE),
     "multi-hot": model(rows=(500, 50, 2000), pooling=(3, 3, 3), dim=8, bottom=(13, 32, 8), top=(32, 16, 1)),
@@ -133,11 +133,11 @@ ORACLES = {
     "mixed concatenation": model(**MIXED, interaction="concat", dense_optimizer="rowwise-adagrad"),
     "mixed cross": model(**MIXED, interaction="cross", ranks=(5, 0), dense_optimizer="adagrad"),
     "alike, projected": model(**{**KAGGLE, "dim": 6}, optimizer="adagrad", learning_rate=0.01, initial_accumulator=1e-4),
-    "shared": model(**MIXED, features=SHARED, dense_optimizer="sgd"),
+    "shared": model(**MIXED, features=TABLE_FEATURES, dense_optimizer="sgd"),
     "shared, averaged, no bottom": model(
-        **{**MIXED, "bottom": (13,)}, features=SHARED, interaction="concat", stride=7, dense_optimizer="sgd"
+        **{**MIXED, "bottom": (13,)}, features=TABLE_FEATURES, interaction="concat", stride=7, dense_optimizer="sgd"
     ),
-    "uneven shared": model(**MIXED, features=SHARED, interaction="concat", dense_optimizer="adagrad"),
+    "uneven shared": model(**MIXED, features=TABLE_FEATURES, interaction="concat", dense_optimizer="adagrad"),
     "uneven mixed": model(**MIXED, dense_optimizer="adagrad"),
     "uneven": model(**_BAGS),
     "uneven concatenation": model(**{**_BAGS, "bottom": (13, 32, 12)}, interaction="concat"),

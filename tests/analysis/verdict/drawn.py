@@ -47,18 +47,20 @@ def amount(random: Random, low: float, high: float) -> float:
     return exp(random.uniform(log(low), log(high)))
 
 
-def whole(random: Random, low: float, high: float) -> int:
+def whole_number(random: Random, low: float, high: float) -> int:
     """Return a whole number whose magnitude is drawn evenly."""
     return min(max(round(amount(random, low, high)), round(low)), round(high))
 
 
 def model(random: Random) -> Scenario:
     """Return a drawn model with its data on the default machine, all that is searched left free."""
-    tables, dim = whole(random, 1, 200), 4 * whole(random, 1, 64)
+    tables, dim = whole_number(random, 1, 200), 4 * whole_number(random, 1, 64)
     largest = amount(random, 1e3, 1e9)
     skewed = random.random() < 0.5
     rows = tuple(max(1000, round(largest * random.random() ** 6)) for _ in range(tables)) if skewed else (round(largest),)
-    pooling = tuple(whole(random, 1, 100) for _ in range(tables)) if random.random() < 0.3 else (whole(random, 1, 100),)
+    pooling = (
+        tuple(whole_number(random, 1, 100) for _ in range(tables)) if random.random() < 0.3 else (whole_number(random, 1, 100),)
+    )
     base = preset(random.choice(("dlrm-kaggle", "dlrm-terabyte"))).scenario
     return with_values(
         base,
@@ -72,22 +74,22 @@ def model(random: Random) -> Scenario:
             "model.bottom_mlp": (*base.model.bottom_mlp[:-1], dim),
             "model.row_precision": random.choice(PRECISIONS),
             "machine.matrix_precision": random.choice(("fp32", "bf16")),
-            "data.batch_size": whole(random, 128, 65_536),
+            "data.batch_size": whole_number(random, 128, 65_536),
             "data.popularity": random.choice(POPULARITIES),
         },
     )
 
 
-def space(random: Random, stops: Stops, most: int) -> Stops:
+def space(random: Random, stops: Stops, max_machines: int) -> Stops:
     """Return a small space of a system with at most so many machines: first four stops of each drawn knob, then a fifth."""
-    wanted = {knob: tuple(values) if knob == CHASSIS else _ladder(random, knob, values) for knob, values in stops.items()}
-    left = {knob: values if knob == CHASSIS else values[:1] for knob, values in wanted.items()}
-    knobs = random.sample(sorted(wanted), len(wanted))
-    for knob, count in [*product(sorted(knobs, key=lambda knob: len(wanted[knob]) < 4), (4,)), *product(knobs, (2, 3, 4, 5))]:
-        grown = {**left, knob: wanted[knob][:count]}
-        if len(grown[knob]) > len(left[knob]) and prod(map(len, grown.values())) <= most:
-            left = grown
-    return left
+    ladders = {knob: tuple(values) if knob == CHASSIS else _ladder(random, knob, values) for knob, values in stops.items()}
+    subspace = {knob: values if knob == CHASSIS else values[:1] for knob, values in ladders.items()}
+    knobs = random.sample(sorted(ladders), len(ladders))
+    for knob, count in [*product(sorted(knobs, key=lambda knob: len(ladders[knob]) < 4), (4,)), *product(knobs, (2, 3, 4, 5))]:
+        grown = {**subspace, knob: ladders[knob][:count]}
+        if len(grown[knob]) > len(subspace[knob]) and prod(map(len, grown.values())) <= max_machines:
+            subspace = grown
+    return subspace
 
 
 def _ladder(random: Random, knob: str, stops: Sequence[Any]) -> tuple[Any, ...]:
@@ -96,21 +98,21 @@ def _ladder(random: Random, knob: str, stops: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(random.sample(stops, min(len(stops), 5)))
     low, high = LADDERS[knob]
     if knob in (CACHE_SHARE, HOT_ROWS):
-        drawn: list[Any] = [float(f"{amount(random, low, high):.3g}") for _ in range(5)]
+        values: list[Any] = [float(f"{amount(random, low, high):.3g}") for _ in range(5)]
     else:
-        drawn = sorted({whole(random, max(low, 1), high) for _ in range(8)})
-        drawn = random.sample(drawn, min(5, len(drawn)))
+        values = sorted({whole_number(random, max(low, 1), high) for _ in range(8)})
+        values = random.sample(values, min(5, len(values)))
     if knob in AUTOMATIC:
-        drawn = [None, *drawn[:4]]
-    return tuple(drawn)
+        values = [None, *values[:4]]
+    return tuple(values)
 
 
-def requirement(random: Random, scenario: Scenario, found: Sequence[Machine]) -> Requirement:
+def requirement(random: Random, scenario: Scenario, candidates: Sequence[Machine]) -> Requirement:
     """Return a drawn requirement near what one of the machines reaches or costs, or none."""
     kind, times = random.choice(("none", "throughput", "step", "budget")), random.uniform(0.7, 1.2)
-    near = random.choice(found) if found else None
-    if near and kind == "throughput":
-        return Requirement(throughput=times / near.time)
-    if near and kind == "step":
-        return Requirement(step_ms=times * 1e3 * near.time * scenario.data.batch_size)
-    return Requirement(budget=times * near.capital) if near and kind == "budget" and near.capital else Requirement()
+    target = random.choice(candidates) if candidates else None
+    if target and kind == "throughput":
+        return Requirement(throughput=times / target.time)
+    if target and kind == "step":
+        return Requirement(step_ms=times * 1e3 * target.time * scenario.data.batch_size)
+    return Requirement(budget=times * target.capital) if target and kind == "budget" and target.capital else Requirement()

@@ -23,7 +23,7 @@ from engine.registry import variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
-from tests.oracles.every_machine import BUYABLE, Machine, least, machines, shortfall
+from tests.oracles.every_machine import BUYABLE, Machine, cheapest_machine, machines, shortfall
 
 MODELS, EXACT, WORST, INNER = 240, 0.99, 0.1, 50
 FEW = (0, 1, 5, 20)  # at the last two, moving one knob at a time misses machines
@@ -89,7 +89,7 @@ def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     throughput, told = asked.min_throughput(scenario.data.batch_size), []
     for row in verdict.rows:
         some = found[row.system]
-        best = least(some, objective, throughput, asked.budget)
+        best = cheapest_machine(some, objective, throughput, asked.budget)
         nearest = min((shortfall(one, throughput, asked.budget) for one in some), default=inf)
         inner = best is not None and _off_ends(with_values(scenario, best.settings), space[row.system])
         told.append(Compared(seed, row.system, _gap(row, best, nearest, objective), inner))

@@ -13,7 +13,7 @@ from pages.start_page import own_tables, questions
 from tests import apps
 from tests.apps import text
 from tests.cases import each
-from tests.embedding_tables.unlike_tables import unlike
+from tests.embedding_tables.unlike_tables import mixed_scenario
 
 LIST = "Name\tRows\tDim\tLookups\tPrecision\nusers\t5 M\t128\t1\tFP16\nitems\t200000\t64\t20\tfp32\n"
 PASTE, APPLY = "tables pasted {}", "apply tables {}"
@@ -138,7 +138,9 @@ def test_rows_are_read_with_what_was_changed_added_and_deleted_by_the_numbers_th
 
 
 def test_where_a_list_is_in_force_a_knob_of_words_is_a_text_and_one_word_makes_it_a_choice_again():
-    s = with_values(unlike(3), {"model.optimizer": ("sgd", "adam", "adam"), "model.row_precision": "fp32", "system": "cxl"})
+    s = with_values(
+        mixed_scenario(3), {"model.optimizer": ("sgd", "adam", "adam"), "model.row_precision": "fp32", "system": "cxl"}
+    )
     app = apps.opened("design", dict(links.query(s, "tiny")), **{"group model": True})
     assert app.text_input(key="knob model.optimizer").value == "sgd;adam*2"
     assert app.text_input(key="knob model.embedding_dim").value == "64*2;4"
@@ -154,14 +156,14 @@ def test_where_a_list_is_in_force_a_knob_of_words_is_a_text_and_one_word_makes_i
 
 
 def test_the_chips_and_the_headline_speak_of_lists():
-    app = design(links.text_of(links.query(unlike(7), "tiny")))
+    app = design(links.text_of(links.query(mixed_scenario(7), "tiny")))
     chips = [button.label.replace("\\", "") for button in app.button if str(button.key).startswith("chip model.")]
     assert any(label.startswith("Embedding dim 7 values") for label in chips), chips
     assert "your model (7 tables" in text(app.header).replace("\\", "")
 
 
 def test_a_csv_that_was_uploaded_comes_with_its_lines():
-    s = unlike(4)
+    s = mixed_scenario(4)
     found = pasted_tables.tables_of(text_of(s.model, ("a", "b", "c", "d")), "mine.csv")
     assert found.names == ("a", "b", "c", "d") and found.changes["model.pooling"] == s.model.pooling
     with pytest.raises(BadInput, match=r"mine\.csv:2: column Rows"):

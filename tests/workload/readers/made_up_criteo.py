@@ -20,8 +20,8 @@ def _row(random: np.random.Generator) -> list[str]:
 
 
 def _count(random: np.random.Generator, column: int) -> str:
-    value = int(random.lognormal(2, 2)) - (2 if column == 1 else 0)
-    return "" if random.random() < 0.2 else f"{value}.0" if column % 3 == 2 else str(value)
+    count = int(random.lognormal(2, 2)) - (2 if column == 1 else 0)
+    return "" if random.random() < 0.2 else f"{count}.0" if column % 3 == 2 else str(count)
 
 
 def csv(cells: list[list[str]], header: str = HEADER) -> bytes:
