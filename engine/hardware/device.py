@@ -26,6 +26,8 @@ NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts that the copies of a device share evenly.
 DIVISIBLE_AMOUNTS = ("rows", "nbytes", "lookups", "flags", "missed_lines", "written_back_lines", "clean_lines")
+_KNOWN_VALUES: dict[str, Mapping[str, float]] = {}  # values of constants by their text
+MAX_KNOWN_VALUES = 4096
 TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean_lines")  # time grows with them
 
 
@@ -89,14 +91,16 @@ class Device:
     def constant_values(self) -> Mapping[str, float]:
         """Values of the constants, and the years of prices, by name and unit.
 
-        The names are as in `pmem.read-rate [GB/s]`.
+        The names are as in `pmem.read-rate [GB/s]`. Devices with equal constants often have the very same mapping.
         """
         values: dict[str, float] = {}
         for constant in self.constants:
             values[f"{name_of(self.name, constant)} [{constant.unit}]"] = constant.value
             if constant.year:
                 values[f"{name_of(self.name, constant)} [year]"] = constant.year
-        return values
+        if len(_KNOWN_VALUES) >= MAX_KNOWN_VALUES:
+            _KNOWN_VALUES.clear()
+        return _KNOWN_VALUES.setdefault(repr(values), values)
 
 
 @dataclass(frozen=True)

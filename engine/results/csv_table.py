@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from itertools import chain, groupby, repeat
 from operator import is_
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import version
 from ..core.memo import UNKNOWN
@@ -27,6 +27,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 CELL_SEPARATOR = "\x1f"  # cells of rows that wait
 Cell = str | float | None
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
+MAX_MERGED = 1024  # sets of devices whose constants are kept together
+_MERGED: dict[tuple[Any, ...], tuple[Sequence[Mapping[str, float]], Mapping[str, float]]] = {}
 SECTIONS = 1 + len(GROUPS) + 5
 SectionCells = tuple[tuple[str, ...], str]  # a section's names and its cells, between them BETWEEN
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
@@ -157,24 +159,27 @@ def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
     return section_columns
 
 
-def constants_in_use(scenario: Scenario) -> dict[str, float]:
+def constants_in_use(scenario: Scenario) -> Mapping[str, float]:
     """Return {name and unit: value} for each constant that a scenario uses.
 
-    Example of a name: `pmem.read-rate [GB/s]`.
+    Example of a name: `pmem.read-rate [GB/s]`. Scenarios with equal constants often get the very same mapping.
     """
-    constant_values: dict[str, float] = {}
-    for device in powered_devices(scenario.system, scenario.machine).values():
-        constant_values |= device.constant_values
-    for label in _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software):
-        constant_values.pop(label, None)
-    return constant_values
+    values_by_device = [device.constant_values for device in powered_devices(scenario.system, scenario.machine).values()]
+    unread = _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software)
+    identity = (unread, *map(id, values_by_device))
+    if identity not in _MERGED:
+        if len(_MERGED) >= MAX_MERGED:
+            _MERGED.clear()
+        merged = {name: number for values in values_by_device for name, number in values.items() if name not in unread}
+        _MERGED[identity] = values_by_device, merged
+    return _MERGED[identity][1]
 
 
 @cache
-def _unread_columns(system: str, host: str, software: str) -> tuple[str, ...]:
+def _unread_columns(system: str, host: str, software: str) -> frozenset[str]:
     """Return the columns of constants that no work of a system reads."""
     constants = (*fields_of(HOSTS[host]), *fields_of(LIBRARIES[software]))
-    return tuple(
+    return frozenset(
         f"{name_of('host', constant)} [{constant.unit}]"
         for constant in constants
         if name_of("host", constant) in unread_constants(system)

@@ -230,13 +230,13 @@ def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scena
     for path, setting in checked.items():
         group, _, name = path.rpartition(".")
         grouped.setdefault(group, {})[name] = setting
-    parts = {group: _copy(getattr(scenario, group), settings) for group, settings in grouped.items() if group}
-    changed_scenario: Scenario = _copy(scenario, {**grouped.get("", {}), **parts})
+    parts = {group: changed_copy(getattr(scenario, group), settings) for group, settings in grouped.items() if group}
+    changed_scenario: Scenario = changed_copy(scenario, {**grouped.get("", {}), **parts})
     return changed_scenario
 
 
-def _copy(original: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy with some fields changed: `replace` without a scenario's check."""
+def changed_copy(original: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy with some fields changed: `replace` without any check."""
     copy = object.__new__(type(original))
     object.__setattr__(copy, "__dict__", {**vars(original), **changes})
     return copy

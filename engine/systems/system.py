@@ -17,7 +17,7 @@ from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..hardware.prices import is_owned
 from ..registry import all_variants, load_variant
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import Scenario, changed_copy
 from .loop import with_training_loop
 from .placement import Tiers
 from .table_placement import TablePlacement
@@ -274,7 +274,10 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
     """Return a machine with its chassis chosen for the system."""
-    return machine if machine.chassis else replace(machine, chassis=chassis_of(load_variant("systems", system), machine))
+    if machine.chassis:
+        return machine
+    housed: MachineKnobs = changed_copy(machine, {"chassis": chassis_of(load_variant("systems", system), machine)})
+    return housed
 
 
 def powered_devices(system: str, machine: MachineKnobs) -> dict[str, Device]:
