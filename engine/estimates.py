@@ -19,7 +19,8 @@ from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
 from .scenario.sequences import sequence_notes
-from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observations, PlannedBatches, design_point, evaluate, plan
+from .schedule import together
+from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observations, PlannedBatches, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
 from .systems.system import Settled, system_of
@@ -43,7 +44,7 @@ def results(scenarios: Iterable[Scenario], detail: int) -> list[Result | NotSche
 
 def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotScheduled]:
     """Yield a design point for each scenario, or the reason why it cannot be scheduled."""
-    return (design_point(scenario, _planned_batches) for scenario in scenarios)
+    return together.design_points(scenarios, _planned_batches)
 
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:

@@ -8,6 +8,7 @@ import numpy as np
 from ..caches.lines import expected_lines
 from ..core.arrays import Floats, Ints
 from ..core.memo import memoised
+from ..core.points.numbers import as_array, as_float, one_item
 from ..scenario.scenario import Scenario
 from ..systems.placement import level_shares, table_levels
 from ..systems.row_kinds import LEVELS, RowSizes, row_kinds, row_sizes
@@ -36,8 +37,8 @@ def deal_batches(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
     """
     run_traffic, is_first = repeated(steady_batch, batches), np.arange(batches) == 0
     miss_scale, popular_scale = (
-        _share(float(steady_batch.misses[0]), batches),
-        _share(float(steady_batch.popular[0]) * samples, batches),
+        _share(steady_batch.misses[0], batches),
+        _share(steady_batch.popular[0] * samples, batches),
     )
     return replace(
         run_traffic,
@@ -54,9 +55,9 @@ def unlike_batch_shares(steady_batch: Traffic, samples: int) -> tuple[float, ...
 
     They are batches with a miss and batches with a popular sample, if either is rare, and batches full of popular samples.
     """
-    popular = float(steady_batch.popular[0])
-    rare = (-np.expm1(-mean) for mean in (float(steady_batch.misses[0]), popular * samples) if 0 < mean < RARE_MEAN)
-    return (*map(float, rare), *((popular,) if 0 < popular < 1 else ()))
+    popular = as_float(steady_batch.popular[0])
+    rare = (-np.expm1(-mean) for mean in (steady_batch.misses[0], popular * samples) if 0 < mean < RARE_MEAN)
+    return (*map(as_float, rare), *((popular,) if 0 < popular < 1 else ()))
 
 
 def evenly_spread(share: float, batches: Ints | int) -> Ints:
@@ -69,7 +70,7 @@ def _share(expected: float, batches: int) -> Floats:
     """Return each batch's factor on a Poisson mean: 0, or above 1 as a balance."""
     if not 0 < expected < RARE_MEAN:
         return np.ones(batches)
-    nonzero_share = float(-np.expm1(-expected))
+    nonzero_share = as_float(-np.expm1(-expected))
     share: Floats = np.diff(evenly_spread(nonzero_share, np.arange(batches + 1))) / nonzero_share
     return share
 
@@ -121,34 +122,34 @@ def expected_amounts(settled: Settled) -> Traffic:
         expected_accesses(s),
         settled.placement.replicas,
     )
-    rows = np.array([accesses.unique_rows.sum()])
+    rows = one_item(accesses.unique_rows.sum())
     room = scratchpad_rows(s, "near-data" in system.devices)
     repeated_lookups = 0.0 if room is None or room >= rows[0] else expected_repeats(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
     cache_moves = NO_MOVES
     if cache:
         cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
-    optional_amounts: dict[str, Any] = {"levels": rows[:, None] * level_shares(s, *caches(s))} if caches else {}
+    optional_amounts: dict[str, Any] = {"levels": rows[:, None] * as_array(level_shares(s, *caches(s)))} if caches else {}
     if medium.lines:
-        optional_amounts |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
+        optional_amounts |= {name: one_item(lines) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
-        optional_amounts["clean_lines"] = np.array([expected_lines(s, medium.written_last).missed_lines])
+        optional_amounts["clean_lines"] = one_item(expected_lines(s, medium.written_last).missed_lines)
     batch_traffic = traffic(
         s,
         rows=rows,
-        raw_share=np.array([accesses.raw_lookups.sum() / accesses.lookups.sum()]),
+        raw_share=one_item(accesses.raw_lookups.sum() / accesses.lookups.sum()),
         misses=np.minimum(cache_moves.misses, rows),
         cold=rows - accesses.shared_rows.sum(),
-        popular=np.array([popular[0]]),
-        popular_lookups=np.array([popular[1]]),
-        missed_lookups=np.array([cache_moves.missed_lookups]),
+        popular=one_item(popular[0]),
+        popular_lookups=one_item(popular[1]),
+        missed_lookups=one_item(cache_moves.missed_lookups),
         refused=np.minimum(cache_moves.refused, rows),
-        repeated_reads=np.array([repeated_lookups]),
+        repeated_reads=one_item(repeated_lookups),
         tables=settled.placement.tables,
         sizes=batch_row_sizes(s, system, copies.rows),
-        lookup_skew=np.array([skews.lookups]),
-        row_skew=np.array([skews.rows]),
-        **{f"replicated_{name}": np.array([getattr(copies, name)]) for name in ("lookups", "vectors")},
+        lookup_skew=one_item(skews.lookups),
+        row_skew=one_item(skews.rows),
+        **{f"replicated_{name}": one_item(getattr(copies, name)) for name in ("lookups", "vectors")},
         replicated_rows=np.minimum(copies.unique, rows),
         **optional_amounts,
     )

@@ -6,6 +6,7 @@ The indices of a batch are known before its rows are read, so the scratchpad kee
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.memo import point_by_point
 from ..scenario.scenario import Scenario
 from ..workload.popularity import table_kinds
 from ..workload.spectrum import table_spectra
@@ -13,6 +14,7 @@ from ..workload.spectrum import table_spectra
 MAX_USES = 64  # uses of a row in a batch; the few rows with more uses are taken as used equally often
 
 
+@point_by_point
 def expected_repeats(s: Scenario, room: float) -> float:
     """Return the expected repeated lookups of rows without room in the scratchpad.
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..core.arrays import Index, Ints
 from ..core.hashing import GOLDEN, Purpose, stream
 from ..core.jit import entry_kernel, inner_kernel
+from ..core.memo import point_by_point
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.row_kinds import kind_bytes
@@ -69,6 +70,7 @@ def packing(s: Scenario, cache: LineCache) -> Packing:
     return Packing(rows, lines // piece_lines, float(piece_lines), max(1, cache.lines // piece_lines))
 
 
+@point_by_point
 def expected_lines(s: Scenario, cache: LineCache) -> LineTraffic:
     """Return the expected line traffic of a batch in steady state.
 

@@ -7,16 +7,19 @@ answers stay right.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import wraps
 from inspect import Parameter, signature
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar, cast
 
+from .points.answers import UNKNOWN, answers_of, are_together
+from .points.parts import number_of_points, record
+from .points.per_point import Differ, NotTogether, at_each_point
+
 Stage = TypeVar("Stage", bound=Callable[..., Any])
 MAX_WAYS, MAX_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
-UNKNOWN = object()
 NO_CHANGES: Mapping[str, Any] = {}
 IS_GROUP: dict[type, bool] = {}  # by type: a stage reads thousands of knobs
 
@@ -78,7 +81,8 @@ class Recorder:
             name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).real_knobs()
             for name in changed_groups
         }
-        return replace(real, **parts, **{name: knob_value for name, knob_value in local_changes.items() if "." not in name})
+        own_changes = {name: knob_value for name, knob_value in local_changes.items() if "." not in name}
+        return record(type(real), {**vars(real), **parts, **own_changes})
 
     def __hash__(self) -> int:
         return hash(self.real_knobs())
@@ -97,7 +101,10 @@ def _is_group(candidate: Any) -> bool:
 
 
 def memoised(
-    most: int = 4096, size: Callable[[Any], int] = lambda answer: 1, by: Callable[[Any], Any] = lambda scenario: None
+    most: int = 4096,
+    size: Callable[[Any], int] = lambda answer: 1,
+    by: Callable[[Any], Any] = lambda scenario: None,
+    each_point_alone: bool = False,
 ) -> Callable[[Stage], Stage]:
     """Return a decorator that computes a stage once for equal knobs that it reads.
 
@@ -107,13 +114,14 @@ def memoised(
     size: a function to the size of an answer, 1 by default.
     by: a function to the kind of a scenario; each kind has answers of its own. Give it if scenarios of different kinds read
         different knobs.
+    each_point_alone: True if the stage is computed for each of several design points alone where it has no columns.
 
     Keyword-only arguments of a stage, such as a progress callback, must not change the answer; all other arguments must be
     positional.
     """
 
     def decorate(stage: Stage) -> Stage:
-        ways: dict[tuple[Any, ...], PathMemos] = {}
+        ways: Ways = {}
         MEMOS.append(ways)
         keyword_names = {
             name for name, parameter in signature(stage).parameters.items() if parameter.kind is Parameter.KEYWORD_ONLY
@@ -125,31 +133,50 @@ def memoised(
                 raise TypeError(
                     f"{stage.__name__} remembers answers by {sorted(keywords.keys() - keyword_names)}: give these by position."
                 )
-            kind = (by(scenario), *arguments)
-            for _, reads, answers in ways.get(kind, ()):
-                answer = answers.get(reads(scenario), UNKNOWN)
-                if answer is not UNKNOWN:
-                    return answer
+            kind, several = (by(scenario), *arguments), answers_of(stage)
+            answer = _found(ways, kind, scenario) if several is None else several.found(ways, kind, scenario, _found)
+            if answer is not UNKNOWN:
+                return answer
             notes = Reads()
-            answer = stage(Recorder(scenario, notes), *arguments, **keywords)
+            recorder = Recorder(scenario, notes)
+            try:
+                answer = stage(recorder, *arguments, **keywords)
+            except (Differ, TypeError):  # a TypeError comes from an operation without columns
+                if several is None or not each_point_alone or not number_of_points((recorder.real_knobs(), arguments)):
+                    raise
+                answer = at_each_point(recall, (recorder.real_knobs(), *arguments), keywords)
             notes.open = False
-            paths = tuple(notes)
-            reads = attrgetter(*paths) if paths else lambda scenario: ()
-            values, amount = reads(scenario), size(answer)
-            with WRITE_LOCK:
-                if len(ways) >= MAX_WAYS:
-                    ways.clear()
-                known_ways = ways.get(kind, ())
-                path_answers = next((answers for known_paths, _, answers in known_ways if known_paths == paths), None)
-                if path_answers is None:
-                    path_answers = Answers()
-                    ways[kind] = ((paths, reads, path_answers), *known_ways[: MAX_PATHS - 1])
-                path_answers.keep(values, answer, amount, most)
+            reads = attrgetter(*notes) if notes else lambda scenario: ()
+            values = reads(scenario)
+            if several is None or not several.keep(kind, reads, values, answer):
+                with WRITE_LOCK:
+                    _answers_by_paths(ways, kind, tuple(notes), reads).keep(values, answer, size(answer), most)
             return answer
 
         return cast(Stage, recall)
 
     return decorate
+
+
+def _found(ways: "Ways", kind: tuple[Any, ...], scenario: Any) -> Any:
+    """Return the answer for equal knobs, or UNKNOWN."""
+    for _, reads, answers in ways.get(kind, ()):
+        answer = answers.get(reads(scenario), UNKNOWN)
+        if answer is not UNKNOWN:
+            return answer
+    return UNKNOWN
+
+
+def _answers_by_paths(ways: "Ways", kind: tuple[Any, ...], paths: tuple[str, ...], reads: Callable[[Any], Any]) -> "Answers":
+    """Return the answers by the values of the knobs `paths`, a new object for new paths."""
+    if len(ways) >= MAX_WAYS:
+        ways.clear()
+    known_ways = ways.get(kind, ())
+    path_answers = next((answers for known_paths, _, answers in known_ways if known_paths == paths), None)
+    if path_answers is None:
+        path_answers = Answers()
+        ways[kind] = ((paths, reads, path_answers), *known_ways[: MAX_PATHS - 1])
+    return path_answers
 
 
 class Answers(dict[Any, Any]):
@@ -173,8 +200,38 @@ class Answers(dict[Any, Any]):
             self.total_size += amount
 
 
+def point_by_point(stage: Stage) -> Stage:
+    """Return a stage that is computed for each design point alone where it has no columns.
+
+    Outside a `points_together` block it is the stage itself.
+    """
+
+    @wraps(stage)
+    def computed(scenario: Any, *arguments: Any, **options: Any) -> Any:
+        if not are_together():
+            return stage(scenario, *arguments, **options)
+        try:
+            return stage(scenario, *arguments, **options)
+        except (Differ, TypeError):  # a TypeError comes from an operation without columns
+            real = scenario.real_knobs() if isinstance(scenario, Recorder) else scenario
+            if not number_of_points((real, arguments, options)):
+                raise
+            return at_each_point(stage, (real, *arguments), options)
+
+    return cast(Stage, computed)
+
+
+def refuse_points(scenario: Any) -> None:
+    """Raise NotTogether for a scenario with values of several design points, where trying them together costs too much."""
+    if are_together():
+        real = scenario.real_knobs() if isinstance(scenario, Recorder) else scenario
+        if number_of_points(real):
+            raise NotTogether("a search over machines.")
+
+
 PathMemos = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]
-MEMOS: list[dict[tuple[Any, ...], PathMemos]] = []
+Ways = dict[tuple[Any, ...], PathMemos]
+MEMOS: list[Ways] = []
 WRITE_LOCK = Lock()  # ways are replaced and looked up in one step, so readers need no lock
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .points.numbers import as_float
+
 
 @dataclass(frozen=True)
 class RowMix:
@@ -30,7 +32,7 @@ def row_mix(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
     """
     weight: dict[int, float] = {}
     for size, row_weight in zip(sizes, weights, strict=True):
-        weight[int(size)] = weight.get(int(size), 0.0) + float(row_weight)
+        weight[int(size)] = weight.get(int(size), 0.0) + as_float(row_weight)
     total = sum(weight.values())
     present = sorted(size for size in weight if weight[size] > 0) or sorted(weight)
     if len(present) == 1:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.points.parts import map_parts
+from ..core.points.per_point import PerPoint
 from ..core.work import Work
 from .concurrency import LoadCurve
 from .device import Device
@@ -23,9 +25,9 @@ def cost_columns(devices: DeviceStacks, cost: Callable[[Device, Work], Any], wor
     The shape is (kinds, 1) if the cost is equal on all devices. `kinds` is the number of kinds of batches, and `work` has rows
     for them (see `by_kind_rows`). Each cost equals that of the device alone to the bit.
     """
-    columns = [_columns(cost(device, work), kinds) for device, _ in devices]
-    if len(columns) == 1:
-        return columns[0]
+    if len(devices) == 1:
+        return _columns(cost(devices[0][0], work), kinds)
+    columns = [_columns(cost(device, _of_members(work, members)), kinds) for device, members in devices]
     costs = np.empty((kinds, sum(len(members) for _, members in devices)))
     for (_, members), column in zip(devices, columns, strict=True):
         costs[:, members] = column
@@ -82,10 +84,54 @@ def _stacked(rates: Sequence[Any]) -> Any:
     return template if all(rate == template for rate in rates) else np.array(rates)
 
 
+def stacks_of_points(stacks: DeviceStacks, device_of: Ints) -> DeviceStacks:
+    """Return groups of devices as groups of design points, where `device_of` has the index of each point's device, (P,)."""
+    if len(stacks) == 1 and len(stacks[0][1]) == 1:
+        return [(stacks[0][0], np.arange(len(device_of)))]
+    groups = []
+    for device, members in stacks:
+        place = np.searchsorted(members, device_of)
+        points = np.flatnonzero(members[np.minimum(place, len(members) - 1)] == device_of)
+        groups.append((replace(device, rates=_taken(device.rates, place[points])), points))
+    return groups
+
+
+def _taken(rates: Any, places: Ints) -> Any:
+    """Return rates with the numbers of some devices, by place, instead of those of all."""
+    if isinstance(rates, np.ndarray):
+        return rates[places]
+    if isinstance(rates, Mapping):
+        return {name: _taken(rate, places) for name, rate in rates.items()}
+    if isinstance(rates, tuple) and not isinstance(rates, LoadCurve):
+        parts = [_taken(rate, places) for rate in rates]
+        return type(rates)(*parts) if hasattr(rates, "_fields") else tuple(parts)
+    return rates
+
+
 def by_kind_rows(work: Work, kinds: int) -> Work:
-    """Return work with its amounts by kind of batch as columns, (kinds, 1)."""
-    amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
-    return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work
+    """Return work with its amounts by kind of batch as columns, (kinds, 1), and those of P design points as (kinds, P)."""
+    amounts = {name: new for name, amount in vars(work).items() if (new := amount_columns(amount, kinds)) is not amount}
+    return replace(work, **amounts) if amounts else work
+
+
+def amount_columns(amount: Any, kinds: int) -> Any:
+    """Return an amount by kind of batch as columns, (kinds, 1) or (kinds, P); an amount with one value is returned as it is.
+
+    A number of each of P design points becomes (1, P). In a tuple or a mix of row sizes each number is changed.
+    """
+    if isinstance(amount, np.ndarray):
+        return amount[:, None] if amount.shape == (kinds,) else amount
+    return map_parts(PerPoint, _point_columns, amount)
+
+
+def _point_columns(amount: PerPoint) -> Floats:
+    return amount.values[None] if amount.is_number else np.ascontiguousarray(amount.values.T)
+
+
+def _of_members(work: Work, members: Ints) -> Work:
+    """Return the work of some design points, from work with amounts (kinds, P)."""
+    chosen: Work = map_parts(np.ndarray, lambda amount: amount[:, members] if amount.shape[-1] > 1 else amount, work)
+    return chosen
 
 
 def _columns(cost: Any, kinds: int) -> Floats:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import version
-from ..core.memo import UNKNOWN
+from ..core.points.answers import UNKNOWN
 from ..errors import BadFile
 from ..hardware.device import fields_of, name_of
 from ..hardware.hosts import HOSTS, LIBRARIES

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ..core.arrays import Number
+from ..core.points.per_point import PerPoint
 from ..hardware.device import nodes
 from ..schedule.machine import Machine
 from ..units import GB, MS, GiB
@@ -76,7 +77,7 @@ METRICS: Mapping[str, Metric] = {
         "Mean time between the ends of two batches, without the first two batches, faults and recoveries.",
         lambda r: r.steady.step / MS),
     "throughput": Metric("Throughput", "samples/s", "higher",
-        "Samples trained per second in the steady state.", lambda r: r.machine.scenario.data.batch_size / r.steady.step),
+        "Samples trained per second in the steady state.", lambda r: r.batch_size / r.steady.step),
     "elapsed": Metric("Elapsed", "s", "lower",
         "Simulated time of the whole run, faults and recoveries included.", lambda r: r.elapsed),
     "energy": Metric("Energy", "J", "lower",
@@ -107,7 +108,7 @@ METRICS: Mapping[str, Metric] = {
         lambda r: _share(np.maximum(r.ledger.seconds["useful"], 0.0), r.elapsed)),
     "goodput": Metric("Goodput", "samples/s", "higher",
         "Samples of surviving batches per second of the whole run, faults included.",
-        lambda r: _share(r.batches * r.machine.scenario.data.batch_size, r.elapsed)),
+        lambda r: _share(r.batches * r.batch_size, r.elapsed)),
     "faults": Metric("Faults", "", "lower", "Number of faults, also of those during recoveries.", lambda r: float(r.strikes)),
     "lost-batches": Metric("Lost batches", "", "lower",
         "Batches that had begun and had to be run again after a fault.",
@@ -198,7 +199,8 @@ def metric_rows(report: Report) -> Iterator[dict[str, float | None]]:
     """Yield {metric name: number or None} for each machine of a report."""
     metric_numbers = ((metric.name, metric.compute(report)) for metric in all_metrics())
     columns = {
-        name: column.tolist() if isinstance(column, np.ndarray | np.generic) else column for name, column in metric_numbers
+        name: column.tolist() if isinstance(column, np.ndarray | np.generic | PerPoint) else column
+        for name, column in metric_numbers
     }
     rows = zip(
         *(column if isinstance(column, list) else repeat(column, len(report.machines)) for column in columns.values()),

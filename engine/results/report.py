@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import InColumns, Ints, Number
 from ..persistence.protocol import DIGEST_FAILURE
 from ..run.run import Crash, Run
@@ -68,6 +70,12 @@ class Report(InColumns):
         return self.machines[0]
 
     @property
+    def batch_size(self) -> Number:
+        """The samples of a batch; of each machine where they differ."""
+        sizes = [machine.scenario.data.batch_size for machine in self.machines]
+        return sizes[0] if all(size == sizes[0] for size in sizes) else np.array(sizes)
+
+    @property
     def joules(self) -> Number:
         """The energy of the whole run [J]."""
         return sum(self.static.values()) + sum(self.dynamic.values())
@@ -112,7 +120,7 @@ def undisturbed_report(
     )
     return Report(
         **_accounts([point.machine for point in points], whole_run.elapsed, observed.idle_watts, whole_run.work),
-        amounts=points[0].plan.amounts,
+        amounts=points[0].plan.amounts_of(points),
         steady=observed.average,
         stale=observed.staleness,
         batches=batches,

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.work import Work
 from ..hardware.device import Device, duration, energy, slowest_share, stored_bytes
-from ..hardware.device_stacks import by_kind_rows, cost_columns, stack_devices
+from ..hardware.device_stacks import DeviceStacks, by_kind_rows, cost_columns, stack_devices, stacks_of_points
 from .kernels.template import ENERGY, SECONDS, STORED_BYTES
 
 
@@ -41,10 +41,21 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int) -> Co
     `kinds` is the number of kinds of batches. A cost that all devices share takes one column.
     Costs of 0, for which a device has no function, share the first column.
     """
-    groups = stack_devices(devices)
-    column = np.zeros((3, len(works), len(devices)), dtype=np.int64)
+    return _costs_of_groups(stack_devices(devices), len(devices), [by_kind_rows(work, kinds) for work in works], kinds)
+
+
+def costs_of_points(devices: Sequence[Device], device_of: Ints, works: Sequence[Work], kinds: int) -> Costs:
+    """Return the costs of works whose amounts differ between P design points.
+
+    `devices` are the distinct devices of one kind, and `device_of` has the index of each point's device, (P,).
+    """
+    groups = stacks_of_points(stack_devices(devices), device_of)
+    return _costs_of_groups(groups, len(device_of), [by_kind_rows(work, kinds) for work in works], kinds)
+
+
+def _costs_of_groups(groups: DeviceStacks, machines: int, works: Sequence[Work], kinds: int) -> Costs:
+    column = np.zeros((3, len(works), machines), dtype=np.int64)
     tables, width = [np.zeros((kinds, 1))], 1
-    works = [by_kind_rows(work, kinds) for work in works]
     for cost, function, attribute in COSTS:
         kinds_of_work = {kind for device, _ in groups for kind in getattr(device, attribute)}
         for d, work in enumerate(works):
@@ -52,7 +63,7 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int) -> Co
                 continue
             tables.append(cost_columns(groups, function, work, kinds))
             is_common = tables[-1].shape[1] == 1
-            column[cost, d] = width + (0 if is_common else np.arange(len(devices)))
+            column[cost, d] = width + (0 if is_common else np.arange(machines))
             width += tables[-1].shape[1]
     return Costs(tables, column)
 

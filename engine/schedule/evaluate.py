@@ -1,7 +1,7 @@
 """Evaluation of design points: points with equal plans are scheduled together and share work."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -11,13 +11,13 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints, Number
 from ..core.graph import check_graph
+from ..core.points.parts import chosen_points
 from ..errors import Cancelled, EmberpoolError
-from ..hardware.device import Device
 from ..scenario.scenario import Scenario
 from ..systems.system import Settled, device_names
 from ..systems.traffic import Traffic
 from .averages import observe
-from .kernels.template import NO_REPEAT, Averages, Stretch
+from .kernels.template import NO_REPEAT, Averages, DemandCosts, Stretch
 from .kernels.totals import EXPOSED, Totals, empty_totals
 from .layout import PlanLayout, lay_out_plan
 from .machine import Machine, machine_of, settle
@@ -31,11 +31,27 @@ MAX_AMOUNTS = 5_000_000  # amounts of different devices that are computed at onc
 class PlannedBatches:
     """The amounts of planned batches, and the plan laid out as arrays.
 
-    Design points with equal model, data and policy share one such object.
+    Design points with equal model, data and policy share one such object. So do points planned together (`schedule.together`);
+    the amounts are then those of all points, and `costs` are the costs of each point on its own machine.
     """
 
     amounts: Traffic
     layout: PlanLayout
+    costs: DemandCosts | None = None
+
+    def amounts_of(self, points: Sequence["DesignPoint"]) -> Traffic:
+        """Return the amounts of some of the plan's points."""
+        if self.costs is None:
+            return self.amounts
+        amounts: Traffic = chosen_points(self.amounts, np.array([point.number for point in points]))
+        return amounts
+
+    def costs_of(self, points: Sequence["DesignPoint"]) -> tuple[DemandCosts, Ints]:
+        """Return the costs on the distinct machines of some points, and each point's index among these machines."""
+        if self.costs is None:
+            return self.layout.demand_costs([point.machine.devices for point in points])
+        numbers = np.array([point.number for point in points])
+        return self.costs.of_machines(numbers), np.arange(len(points))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +70,15 @@ class NotScheduled:
 
 @dataclass(frozen=True, eq=False)
 class DesignPoint:
-    """A scenario ready to be scheduled, with its machine and its planned batches."""
+    """A scenario ready to be scheduled, with its machine and its planned batches.
+
+    number: the number of the point among those whose amounts of work the plan has together.
+    """
 
     scenario: Scenario
     machine: Machine
     plan: PlannedBatches
+    number: int = 0
 
 
 class UncutRuns(NamedTuple):
@@ -151,20 +171,18 @@ def evaluate(
         for offset in range(0, len(numbers), step):
             on_progress()
             chunk = [answers[i] for i in numbers[offset : offset + step]]
-            for members, observed in _observed(plan.layout, [point.machine.devices for point in chunk], detail):
+            for members, observed in _observed(plan, chunk, detail):
                 for i, rendering in zip(members, render([chunk[i] for i in members], observed), strict=True):
                     answers[numbers[offset + i]] = rendering
     return answers
 
 
-def _observed(
-    layout: PlanLayout, machines: Sequence[Mapping[str, Device]], detail: int
-) -> Iterator[tuple[list[int], Observations]]:
-    """Yield (numbers of some machines, their observations).
+def _observed(plan: PlannedBatches, points: Sequence[DesignPoint], detail: int) -> Iterator[tuple[list[int], Observations]]:
+    """Yield (numbers of some points, their observations).
 
-    Machines with the very same devices are scheduled once.
+    Points of a common plan whose machines have the very same devices are scheduled once.
     """
-    demand_costs, machine_index = layout.demand_costs(machines)
+    layout, (demand_costs, machine_index) = plan.layout, plan.costs_of(points)
     queued = layout.log_queues_at(demand_costs)
     for demand in np.unique(queued):
         representatives, members = np.flatnonzero(queued == demand), np.flatnonzero(queued[machine_index] == demand)

@@ -14,9 +14,12 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
+from ..core.points.parts import at_point, number_of_points
+from ..core.points.per_point import NotTogether, PerPoint, agreed
 from ..core.work import Work, written_bytes
 from ..hardware.device import Device
-from .costs import Costs, costs_of, distinct_by_identity, distinct_machines
+from ..hardware.device_stacks import amount_columns
+from .costs import Costs, costs_of, costs_of_points, distinct_by_identity, distinct_machines
 from .kernels.template import NO_REPEAT, SECONDS, TASK, Accounts, DemandCosts, Stretch, Template
 
 MAX_COSTS, MAX_DEVICES = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
@@ -39,6 +42,7 @@ class PlanLayout:
     demands_of: the indices of the demands of each device, by device name.
     written_bytes: bytes that each demand writes to persistent memory, (R, D).
     stretch: the scheduled batches that the represented run repeats.
+    points: the number of design points if their amounts of work differ, else 0; amounts are then `PerPoint`.
     costs: a cache of computed costs, by the identities of the devices.
     graphs_by_log_queue: a cache of the graph and its arrays, by the demand whose lane holds the rolling log.
     """
@@ -51,8 +55,9 @@ class PlanLayout:
     accounts: Accounts
     cells: tuple[tuple[str, str], ...]
     demands_of: Mapping[str, Ints]
-    written_bytes: Floats
+    written_bytes: Any
     stretch: Stretch = NO_REPEAT
+    points: int = 0
     costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
     graphs_by_log_queue: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
@@ -63,7 +68,12 @@ class PlanLayout:
         computed once.
         """
         parts = {name: distinct_by_identity([*map(itemgetter(name), machines)]) for name in self.demands_of}
-        representatives, machine = distinct_machines([*parts.values()])
+        if self.points and len(machines) != self.points:
+            raise NotTogether("costs of fewer machines than there are design points.")
+        if self.points:  # each machine has amounts of its own
+            representatives = machine = np.arange(len(machines))
+        else:
+            representatives, machine = distinct_machines([*parts.values()])
         column = np.empty((3, len(self.demands), len(representatives)), dtype=np.int64)
         watts, tables, width = np.empty((2, len(parts), len(representatives))), list[Floats](), 0
         for v, (name, (devices, device_of)) in enumerate(parts.items()):
@@ -71,12 +81,16 @@ class PlanLayout:
             swing = [[*map(attrgetter(watts_of), devices)] for watts_of in ("busy_watts", "idle_watts")]
             watts[:, v] = np.array(swing, dtype=np.float64)[:, column_of]
             if len(self.demands_of[name]) > 0:
-                costs = self._device_costs(name, devices)
-                column[:, self.demands_of[name]] = costs.column[:, :, column_of] + width
+                costs = self._device_costs(name, devices, device_of)
+                columns = costs.column if costs.column.shape[2] == len(machines) else costs.column[:, :, column_of]
+                column[:, self.demands_of[name]] = columns + width
                 tables += costs.tables
                 width += costs.width
+        written_bytes = self.written_bytes
+        if isinstance(written_bytes, PerPoint):
+            written_bytes = np.ascontiguousarray(np.moveaxis(written_bytes.values, 0, -1)).reshape(self.kinds, -1)
         return DemandCosts(
-            column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written_bytes, *watts
+            column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), written_bytes, *watts
         ), machine
 
     def log_queues_at(self, demand_costs: DemandCosts) -> Ints:
@@ -104,15 +118,18 @@ class PlanLayout:
             self.graphs_by_log_queue[demand] = graph, template_of(graph, len(self.kind))
         return self.graphs_by_log_queue[demand]
 
-    def _device_costs(self, name: str, devices: Sequence[Device]) -> Costs:
-        """Return the costs of devices, each demand's side by side.
+    def _device_costs(self, name: str, devices: Sequence[Device], device_of: Ints) -> Costs:
+        """Return the costs of devices, each demand's side by side; of each design point if amounts differ between points.
 
         Costs of few devices are remembered.
         """
+        works = [self.demands[d].work for d in self.demands_of[name]]
+        if self.points:
+            return costs_of_points(devices, device_of, works, self.kinds)
         identities = tuple(map(id, devices))
         if identities in self.costs:
             return self.costs[identities][1]
-        costs = costs_of(devices, [self.demands[d].work for d in self.demands_of[name]], self.kinds)
+        costs = costs_of(devices, works, self.kinds)
         if len(devices) <= MAX_DEVICES:
             if len(self.costs) >= MAX_COSTS:
                 self.costs.clear()
@@ -141,9 +158,20 @@ def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stret
         accounts=accounts,
         cells=cells,
         demands_of={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
-        written_bytes=np.stack([np.broadcast_to(amount, len(example)) for amount in stores], axis=1).copy(),
+        written_bytes=_side_by_side(stores, len(example)),
         stretch=stretch,
+        points=number_of_points(demands),
     )
+
+
+def _side_by_side(amounts: Sequence[Any], kinds: int) -> Any:
+    """Return an amount of each demand in each kind of batch, (R, D); of each design point where amounts differ."""
+    points = number_of_points(amounts)
+    if not points:
+        return np.stack([np.broadcast_to(amount, kinds) for amount in amounts], axis=1).copy()
+    columns = [amount_columns(amount, kinds) for amount in amounts]
+    stacked = np.stack([np.broadcast_to(column, (kinds, points)) for column in columns], axis=1)
+    return PerPoint(np.ascontiguousarray(np.moveaxis(stacked, -1, 0)))
 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
@@ -166,6 +194,8 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return the kind of each batch, (N,), and one batch of each kind, (R,)."""
     fields = (amount for task in graph.tasks for demand in task.demands for amount in vars(demand.work).values())
     amounts = {id(amount): amount for amount in fields if _varies(amount, batches)}
+    if number_of_points([*amounts.values()]):
+        amounts = _orders_agree(amounts)
     changes = np.zeros(batches, dtype=np.bool_)
     for amount in amounts.values():
         changes[1:] |= amount[1:] != amount[:-1]
@@ -175,6 +205,22 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     change_batches = np.concatenate(([0], change_batches))
     example, kind = _distinct(np.stack([amount[change_batches] for amount in amounts.values()]))
     return np.repeat(kind, np.diff(change_batches, append=batches)), change_batches[example]
+
+
+def _orders_agree(amounts: Mapping[int, Any]) -> dict[int, Floats]:
+    """Return the first design point's amounts by batch.
+
+    Raises Differ or NotTogether if other points have other kinds of batches, or the kinds in another order.
+    """
+    columns = [amount.values if isinstance(amount, PerPoint) else amount[None] for amount in amounts.values()]
+    example, kind = _distinct(np.stack([rows[0] for rows in columns]))
+    if len(example) > MAX_KINDS or not all((rows == rows[:, example[kind]]).all() for rows in columns):
+        raise NotTogether("other kinds of batches.")
+    order = np.zeros((number_of_points([*amounts.values()]), len(example), len(example)))
+    for rows in columns:
+        order = np.where(order == 0, np.sign(rows[:, example, None] - rows[:, None, example]), order)
+    agreed(order)
+    return {key: at_point(amount, 0) for key, amount in amounts.items()}
 
 
 def _distinct(rows: Floats) -> tuple[Ints, Ints]:
@@ -197,7 +243,7 @@ def _varies(amount: Any, batches: int) -> bool:
 
     A tuple describes the work, such as the widths of layers.
     """
-    return isinstance(amount, np.ndarray) and amount.shape == (batches,)
+    return isinstance(amount, np.ndarray | PerPoint) and amount.shape == (batches,)
 
 
 def _demand_by_kind(example: Ints, batches: int, demand: Demand) -> Demand:

@@ -10,7 +10,7 @@ from typing import Any
 from ..amounts.expected import deal_batches, expected_amounts, expected_traffic, unlike_batch_shares
 from ..core import figures
 from ..core.graph import check_graph
-from ..core.memo import memoised
+from ..core.memo import memoised, refuse_points
 from ..errors import CannotRun
 from ..hardware.device import Device, apply_power_knobs, check_assumptions, name_of
 from ..registry import all_variants
@@ -169,7 +169,7 @@ def _doubling(first_count: int, max_count: int) -> Iterator[int]:
         first_count, step = first_count + step if first_count == max_count else min(first_count + step, max_count), 2 * step
 
 
-@memoised()
+@memoised(each_point_alone=True)
 def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Fit a scenario on the fewest nodes that hold the model and reach the target throughput.
 
@@ -179,6 +179,7 @@ def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     target = scenario.machine.target_throughput
     if target is None or not system.can_use_many_gpus:
         return place_and_size(scenario, system)
+    refuse_points(scenario)
     max_nodes = max(1, min(MAX_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
     min_nodes = fewest_nodes(scenario, system, max_nodes)
     if min_nodes is None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..amounts.expected import evenly_spread
+from ..core.points.per_point import at_each_point
 from ..systems.system import LogPolicy
 from .kernels.template import NO_REPEAT, Stretch
 
@@ -44,7 +45,7 @@ def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[floa
     The stretch repeats whole periods of the log. The batches that are left over are scheduled once.
     """
     steady_batches, turn, edges = steady_window(log_policy), log_policy.mlp_staleness_bound + 1, 2 + 2 * EDGE
-    length = _length(unlike_shares) if turn == 1 else 0
+    length = int(at_each_point(_length, (unlike_shares,), {})) if turn == 1 else 0  # all design points together, if they agree
     if batches <= (edges + length if length else steady_batches):
         return Window(batches, NO_REPEAT)
     if length:

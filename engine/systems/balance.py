@@ -37,7 +37,7 @@ from .traffic import index_bytes, sent_bytes, table_bytes, table_nbytes, table_s
 ROUNDED = 1e-9  # relative difference of sums in another order
 
 
-@memoised()
+@memoised(each_point_alone=True)
 def table_placement(s: Scenario, system: System) -> TablePlacement:
     """Return the placement of tables by the plan in force.
 
@@ -116,7 +116,7 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
     """Return the requirements of a plan: loads, rooms and costs of tables."""
     accesses, vector, index_nbytes, units = expected_accesses(s), vector_nbytes(s), index_bytes(s), by_table.units
     first_part = plan_over_runs([(0,)], np.zeros(1, dtype=np.int64))
-    if isinstance(vector, float):
+    if np.ndim(vector) == 0:
         way: Any = _crossing(units, vector_crossing(parts, first_part, vector))
     else:
         way = _crossing(units, vector_crossing(parts, first_part, 1.0)) * vector
@@ -193,8 +193,9 @@ def _far_skews(balance: Balance) -> FarSkews:
 
 def _links(s: Scenario, balance: Balance) -> Links:
     """Return a plan's traffic between one GPU and the groups that have pieces of tables."""
-    groups, vector = np.zeros((4, balance.parts.groups)), vector_nbytes(s)
-    weighted, unit = (balance.pieces, 1.0) if isinstance(vector, float) else weight_widths(balance.pieces, vector / vector.mean())
+    groups = np.zeros((4, balance.parts.groups))
+    vector: Any = vector_nbytes(s)
+    weighted, unit = (balance.pieces, 1.0) if np.ndim(vector) == 0 else weight_widths(balance.pieces, vector / vector.mean())
     for width, place in zip(*distinct_pieces(weighted), strict=True):
         owners = balance.pieces.runs[~place] if place < 0 else (place,)
         groups[0, np.unique(balance.parts.group[list(owners)])] += unit * width  # each group sums its own rows

@@ -60,8 +60,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
     problems = [_one_gpu(s, system), _linked(s), refusal]
     for place, need in _needs(s, system).items():
-        capacity, sentence = checks[place](s, need)
-        problems += [sentence] if need > capacity else []
+        problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
@@ -94,8 +93,8 @@ def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, plan_se
     for place, need, capacity, size in memories(s, system):
         part_bytes = balance.nbytes_by_memory[place] if balance.nbytes_by_memory else balance.table_bytes * need / table_bytes(s)
         room_bytes = filled(part_bytes, size)
-        fullest = int(room_bytes.argmax())
-        if room_bytes[fullest] > capacity >= need / len(room_bytes):
+        if room_bytes.max() > capacity >= need / len(room_bytes):
+            fullest = int(room_bytes.argmax())
             owner = f"{kind.title} {fullest}" if size == 1 else f"node {fullest}"
             alternative = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
             size_knob = kind.room_knob or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
@@ -192,43 +191,44 @@ def _raise(path: str, number: int, alternative: str) -> str:
     return f"raise it to {number}{alternative}" if number <= (KNOBS[path].high or 0) else ""
 
 
-# By memory: a function that returns its room in bytes, and the refusal if the need is larger.
+# By memory: a function that returns the refusal of a need [bytes] beyond its room, else "".
 
 
-def _pmem(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the room of PMEM, and the refusal."""
-    capacity, enough_bytes = (s.machine.pmem_capacity_GB or 0.0) * GB, whole_modules(s.machine, need / nodes(s.machine))
-    return capacity * nodes(s.machine) * (1 + 1e-9), (
+def _pmem(s: Scenario, need: float) -> str:
+    """Return the refusal of tables and logs that do not fit PMEM, else ""."""
+    capacity = (s.machine.pmem_capacity_GB or 0.0) * GB
+    if need <= capacity * nodes(s.machine) * (1 + 1e-9):
+        return ""
+    enough_bytes = whole_modules(s.machine, need / nodes(s.machine))
+    return (
         f"machine.pmem_capacity_GB={capacity / GB:g} cannot hold {_gb(table_bytes(s))} of embedding tables and "
         f"{_gb(log_bytes(s))} of logs; {_raise('machine.pmem_capacity_GB', ceil(enough_bytes / GB), ', set it to auto, or ')}"
         "lower model.num_embeddings."
     )
 
 
-def _largest(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the largest room of automatic PMEM, and the refusal."""
-    return MOST_GB * GB * nodes(s.machine), (
+def _largest(s: Scenario, need: float) -> str:
+    """Return the refusal of tables and logs that do not fit the largest automatic PMEM, else ""."""
+    if need <= MOST_GB * GB * nodes(s.machine):
+        return ""
+    return (
         f"machine.pmem_capacity_GB=auto is limited to {figures.exact(MOST_GB)}, but embedding tables and logs need "
         f"{_gb(need)}; lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
 
-def _dram(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the room of the hosts' DRAM, and the refusal."""
-    return _gib_of(s, need, HOST, nodes(s.machine))
-
-
-def _expander(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the room of the expanders' DRAM, and the refusal."""
-    card_part = card(s.machine)
-    if card_part is None:
-        return _gib_of(s, need, EXPANDER, 1)
+def _expander(s: Scenario, need: float) -> str:
+    """Return the refusal of tables that do not fit the expanders' DRAM, else ""."""
+    if not (card_part := card(s.machine)):
+        return _dram(s, need, EXPANDER)
+    if need <= _size(s, EXPANDER) * GiB * (1 + 1e-9):
+        return ""
     count, card_bytes = expanders(s.machine), card_part.capacity.value * GB
     remedy = (
         _raise("machine.num_expanders", ceil(need / card_bytes - 1e-9), ", ")
         and f"set {EXPANDER} and machine.num_expanders to auto, "
     )
-    return _size(s, EXPANDER) * GiB * (1 + 1e-9), (
+    return (
         f"{figures.count(count)} {s.machine.expander} of {_gb(card_bytes)} cannot hold {_gb(need)} of embedding tables; {remedy}"
         "choose a larger "
         "machine.expander, or lower model.num_embeddings."
@@ -243,35 +243,41 @@ def _stash(s: Scenario) -> str:
             f"policy.stashing={s.policy.stashing} is not possible: tables with different rows would stash different shares "
             "of themselves; set it to both or off."
         )
-    sentence = (
-        f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
-    )
-    return sentence if need > capacity else ""
+    if need <= capacity:
+        return ""
+    return f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
 
 
-def _gib_of(s: Scenario, need: float, path: str, hosts: int) -> tuple[float, str]:
-    """Return the room of a size in GiB on so many hosts, and the refusal."""
-    node_clause, gibibytes = f" on each of {hosts} nodes" if hosts > 1 else "", _size(s, path)
+def _dram(s: Scenario, need: float, path: str = HOST) -> str:
+    """Return the refusal of tables beyond the DRAM of all hosts, or beyond another size in GiB, else ""."""
+    gibibytes, hosts = _size(s, path), nodes(s.machine) if path == HOST else 1
+    node_clause = f" on each of {hosts} nodes" if hosts > 1 else ""
+    if need <= gibibytes * GiB * hosts:
+        return ""
     remedy = _raise(path, ceil(need / GiB / hosts), ", ")
-    return gibibytes * GiB * hosts, (
+    return (
         f"{path}={gibibytes:g}{node_clause} cannot hold {_gib(need)} of embedding tables; "
         f"{remedy}lower model.num_embeddings, or choose system=cxl."
     )
 
 
-def _ssd(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the room of the drives, and the refusal."""
+def _ssd(s: Scenario, need: float) -> str:
+    """Return the refusal of tables and logs that do not fit the drives, else ""."""
     drive, count = drive_bytes(s.machine) * nodes(s.machine), s.machine.num_ssds or 1
-    return drive * count, (
+    if need <= drive * count:
+        return ""
+    return (
         f"machine.num_ssds={count} of {s.machine.ssd} hold {_gib(drive * count)}, but tables and "
         f"logs need {_gib(need)}; {_raise('machine.num_ssds', ceil(need / drive), ' or ')}lower model.num_embeddings."
     )
 
 
-def _servers(s: Scenario, need: float) -> tuple[float, str]:
-    """Return the room of the embedding servers, and the refusal."""
+def _servers(s: Scenario, need: float) -> str:
+    """Return the refusal of tables that do not fit the embedding servers, else ""."""
     servers, server_GiB = s.machine.embedding_servers, _size(s, SERVER)
-    return servers * server_GiB * GiB, (
+    if need <= servers * server_GiB * GiB:
+        return ""
+    return (
         f"machine.embedding_servers={servers} of {figures.exact(server_GiB)} GiB cannot hold {_gib(need)} of embedding tables; "
         f"{_raise('machine.embedding_servers', ceil(need / server_GiB / GiB), ' or ')}lower model.num_embeddings."
     )
@@ -355,10 +361,10 @@ def _gpu(s: Scenario, system: System) -> str:
             f"machine.gpu={s.machine.gpu} has {_gib(capacity)}, but MLPs, gradients and activations need {_gib(need)}; "
             "lower data.batch_size or the MLP widths, or choose a larger GPU."
         )
-    room = room_for_tables(s, capacity - 2 * mlp_bytes(s))
+    room = room_for_tables(s, free_bytes := capacity - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
     can_stash_more = system.can_stash and s.policy.stashing != "both"
-    if can_stash_more and room_for_tables(_all_stashed(s), capacity - 2 * mlp_bytes(s)) >= tables:
+    if can_stash_more and room_for_tables(with_checked_values(s, {"policy.stashing": "both"}), free_bytes) >= tables:
         less = "stash with policy.stashing=both, use a cache"
     can_add_gpus = room > 0 and system.can_use_many_gpus and not system.hot
     gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if can_add_gpus else ""
@@ -366,11 +372,6 @@ def _gpu(s: Scenario, system: System) -> str:
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each, but tables or cache, MLPs and "
         f"activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
     )
-
-
-def _all_stashed(s: Scenario) -> Scenario:
-    """Return the scenario with all of each row stashed."""
-    return with_checked_values(s, {"policy.stashing": "both"})
 
 
 def _crowded(s: Scenario) -> str:

@@ -12,6 +12,7 @@ from math import ceil
 import numpy as np
 
 from ..core.graph import Demand, Names, Task
+from ..core.points.numbers import as_float
 from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
 from ..hardware.device import gpus_in_node, nodes
 from ..hardware.layers import count_kernels
@@ -59,7 +60,7 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
         kernels=gpus * _total(count_kernels(work) * _is_done(work) for work in (*on_gpu, *layers)),
         collectives=_total(_is_done(work) for work in called),
         tables=s.model.num_tables * pooled,
-        values=float(samples * (sum(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
+        values=as_float(samples * (sum(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
         processes=float(node_gpus // gpus),
     )
 

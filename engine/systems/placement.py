@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.constants import Constant
-from ..core.memo import memoised
+from ..core.memo import memoised, point_by_point
+from ..core.points.numbers import as_float
 from ..core.work import Amount
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
@@ -60,7 +61,7 @@ class Tiers(NamedTuple):
     far_rows: Floats
 
 
-@memoised()
+@memoised(each_point_alone=True)
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Return the placement of whole tables, densest first, each in the fastest memory with room.
 
@@ -96,7 +97,7 @@ def dram_room(s: Scenario) -> float:
 
 def nbytes_of_tables(s: Scenario, tables: Tables) -> float:
     """Return the bytes of the given tables with their optimizer state."""
-    return float(table_nbytes(s)[list(tables)].sum())
+    return as_float(table_nbytes(s)[list(tables)].sum())
 
 
 def hbm_dram_bytes(s: Scenario) -> dict[str, float]:
@@ -120,6 +121,7 @@ def table_tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
     return Tiers(tier_bytes, np.array([in_tier * unique_rows for in_tier in tier_masks[1:]]))
 
 
+@point_by_point
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
     """Return a batch's unique rows in each memory outside HBM by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected_accesses(s).unique_rows
@@ -137,6 +139,7 @@ def share_of_rows(s: Scenario, tables: Tables) -> float:
     return float(unique[list(tables)].sum() / unique.sum())
 
 
+@point_by_point
 def level_shares(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return the share of a batch's unique rows in each memory outside HBM.
 

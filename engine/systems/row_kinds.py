@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats, Ints
+from ..core.memo import memoised
+from ..core.points.numbers import as_array
+from ..core.points.per_point import PerPoint, at_each_point
 from ..core.row_sizes import RowBytes, mean_bytes, row_mix
 from ..scenario.scenario import ROW_KNOBS, Scenario, per_table
 from ..scenario.storage import row_state, stored_bytes
@@ -53,6 +56,7 @@ class RowSizes(NamedTuple):
     hot: RowKind
 
 
+@memoised(each_point_alone=True)
 def row_kinds(s: Scenario) -> tuple[tuple[RowKind, ...], Ints]:
     """Return the different kinds of rows, and each table's index among them, (T,)."""
     return _row_kinds(*(per_table(s.model, name) for name in ROW_KNOBS), s.policy.row_checksums)
@@ -87,7 +91,8 @@ def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
     kinds, kind = row_kinds(s)
     if len(kinds) == 1:
         return kinds[0]
-    row_counts = np.bincount(kind, weights=np.asarray(weights, dtype=np.float64), minlength=len(kinds)).tolist()
+    row_counts = at_each_point(lambda rows: np.bincount(kind, weights=rows, minlength=len(kinds)), (weights,), {})
+    row_counts = [*row_counts] if isinstance(row_counts, PerPoint) else row_counts.tolist()
     return RowKind(*(row_mix(sizes, row_counts) for sizes in zip(*kinds, strict=True)))
 
 
@@ -123,7 +128,7 @@ def row_sizes(
 def kind_bytes(s: Scenario, name: str) -> Floats:
     """Return the bytes of each table's rows, (T,), for a field of RowKind."""
     kinds, kind = row_kinds(s)
-    return np.array([float(mean_bytes(getattr(row_kind, name))) for row_kind in kinds])[kind]
+    return as_array([mean_bytes(getattr(row_kind, name)) for row_kind in kinds], np.float64)[kind]
 
 
 def row_bytes(s: Scenario) -> float:

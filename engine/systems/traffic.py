@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.arrays import Flags, Floats
 from ..core.memo import memoised
+from ..core.points.numbers import as_array, as_float, as_int
 from ..core.row_sizes import RowBytes, lengthened_rows, mean_bytes
 from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.device import assumed_value
@@ -127,7 +128,7 @@ class Traffic:
     @property
     def state_bytes(self) -> Floats:
         """Bytes of the optimizer state of the batch's unique rows, which only the update needs."""
-        return self.rows * float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
+        return self.rows * as_float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
 
     @property
     def gpu_lookup_bytes(self) -> Amount:
@@ -148,7 +149,7 @@ class Traffic:
     def hit_rate(self) -> float:
         """Share of lookups in cached tables whose row was cached when the batch began."""
         looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
-        return 1 - float(self.missed_lookups.mean()) / float(np.mean(looked_up))
+        return 1 - as_float(self.missed_lookups.mean()) / as_float(np.mean(looked_up))
 
     @property
     def far_rows(self) -> Floats:
@@ -159,7 +160,7 @@ class Traffic:
     @property
     def drives_share(self) -> float:
         """Share of the batches' unique rows that are read from drives."""
-        return float(self.levels[:, -1].sum() / self.rows.sum())
+        return as_float(self.levels[:, -1].sum() / self.rows.sum())
 
     @property
     def entry_bytes(self) -> RowBytes:
@@ -184,21 +185,21 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     """
     samples, rows = s.data.batch_size, amounts["rows"]
     defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": float(samples * sum(per_table(s.model, "pooling")))}
+    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": as_float(samples * sum(per_table(s.model, "pooling")))}
     come = amounts.get("misses", defaults["misses"])
     defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))
     sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
         **{**defaults, "tables": tables, "evicted": come, "missed_lookups": come, **amounts},
-        length_bytes=float(samples * uneven_bags(s) * LENGTH_BYTES),
+        length_bytes=as_float(samples * uneven_bags(s) * LENGTH_BYTES),
         sizes=sizes,
         pooled_bytes=pooled_bytes(s),
         mlp_bytes=mlp_bytes(s),
         mlp_gradient_bytes=mlp_gradient_bytes(s),
         sort_nbytes=sort_nbytes(s),
         stateful=stateful_lookups(s),
-        whole_tables=float(s.model.num_tables),
+        whole_tables=as_float(s.model.num_tables),
     )
 
 
@@ -215,12 +216,12 @@ def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
     if all(states) or not any(states):
         return float(bool(states[0]))
     pooling = np.array(per_table(s.model, "pooling")) * (1 if tables is None else tables)
-    return float(pooling[np.array(states) > 0].sum() / pooling.sum())
+    return as_float(pooling[np.array(states) > 0].sum() / pooling.sum())
 
 
 def tables_apart(s: Scenario) -> float:
     """Return the number of tables updated one by one without a fused update; 0 under SGD."""
-    return float(sum(map(bool, table_states(s))))
+    return as_float(sum(map(bool, table_states(s))))
 
 
 def keeps_state(s: Scenario) -> bool:
@@ -235,17 +236,17 @@ def table_states(s: Scenario) -> tuple[int, ...]:
 
 def pooled_bytes(s: Scenario) -> float:
     """Return the bytes of a batch's pooled vectors of all tables, in fp32."""
-    return float(s.data.batch_size * elements(s) * FLOAT32)
+    return as_float(s.data.batch_size * elements(s) * FLOAT32)
 
 
 def elements(s: Scenario) -> int:
     """Return the number of elements of a sample's pooled vectors together."""
-    return int(sum(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
+    return as_int(sum(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
 
 
 def vector_count(s: Scenario) -> int:
     """Return the number of pooled vectors of a sample: one for each feature."""
-    return int(sum(per_table(s.model, "features")))
+    return as_int(sum(per_table(s.model, "features")))
 
 
 def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -255,7 +256,7 @@ def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def sent_bytes(s: Scenario) -> float:
     """Return the bytes of a batch's pooled vectors as sent, the mean over tables."""
-    return float(np.mean(vector_nbytes(s)))
+    return as_float(np.mean(vector_nbytes(s)))
 
 
 def vector_nbytes(s: Scenario) -> float | Floats:
@@ -269,27 +270,27 @@ def vector_nbytes(s: Scenario) -> float | Floats:
 def _sent_nbytes(s: Scenario, dim: int) -> float:
     """Return the bytes of a batch's vectors of `dim` elements, as they are sent."""
     element_bytes, vector_overhead = SENT_BYTES[s.machine.exchange_precision]
-    return float(s.data.batch_size * (element_bytes * dim + vector_overhead))
+    return as_float(s.data.batch_size * (element_bytes * dim + vector_overhead))
 
 
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row index as sent, with a share of bag lengths."""
-    return float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
+    return as_float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
 
 
 def num_rows(s: Scenario) -> float:
     """Return the number of rows of all embedding tables."""
-    return float(sum(per_table(s.model, "num_embeddings")))
+    return as_float(sum(per_table(s.model, "num_embeddings")))
 
 
 def table_bytes(s: Scenario) -> float:
     """Return the bytes of all embedding tables with their optimizer state."""
-    return float(num_rows(s) * row_bytes(s))
+    return as_float(num_rows(s) * row_bytes(s))
 
 
 def table_nbytes(s: Scenario) -> Floats:
     """Return the bytes of each embedding table with its optimizer state, (T,)."""
-    return np.array(per_table(s.model, "num_embeddings")) * kind_bytes(s, "row")
+    return as_array(per_table(s.model, "num_embeddings")) * kind_bytes(s, "row")
 
 
 def cached_rows(s: Scenario) -> float:
@@ -310,21 +311,21 @@ def hot_bytes(s: Scenario) -> float:
 def rows_within(s: Scenario, nbytes: float) -> float:
     """Return how many of the most popular rows of all tables fit `nbytes`."""
     if len(row_kinds(s)[0]) == 1:
-        return float(min(num_rows(s), nbytes // row_bytes(s)))
+        return as_float(min(num_rows(s), nbytes // row_bytes(s)))
     if nbytes >= table_bytes(s):  # classes of rows sum up to slightly fewer
         return num_rows(s)
     rows, cumulative_bytes = _by_popularity(s)
-    return float(np.floor(np.interp(nbytes, cumulative_bytes, rows)))
+    return as_float(np.floor(np.interp(nbytes, cumulative_bytes, rows)))
 
 
 def hottest_bytes(s: Scenario, rows: float) -> float:
     """Return the bytes of the `rows` most popular rows of all tables."""
     if len(row_kinds(s)[0]) == 1:
-        return float(rows * row_bytes(s))
-    return float(np.interp(rows, *_by_popularity(s)))
+        return as_float(rows * row_bytes(s))
+    return as_float(np.interp(rows, *_by_popularity(s)))
 
 
-@memoised(most=16)
+@memoised(most=16, each_point_alone=True)
 def _by_popularity(s: Scenario) -> tuple[Floats, Floats]:
     """Return cumulative rows and bytes by falling popularity, by classes of equal popularity."""
     return popularity_sums(s, kind_bytes(s, "row"))
@@ -340,7 +341,7 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
     projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
-    return float(FLOAT32 * (dense + projections))
+    return as_float(FLOAT32 * (dense + projections))
 
 
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
@@ -355,11 +356,11 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
 
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows and three MLP logs."""
-    entry_nbytes = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
+    entry_nbytes = [as_int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
     batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
     tables = sum(row_count * nbytes for row_count, nbytes in zip(rows, entry_nbytes, strict=True))
-    return EMBEDDING_LOGS * float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
+    return EMBEDDING_LOGS * as_float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
@@ -368,7 +369,7 @@ def activation_bytes(s: Scenario) -> float:
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
     widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
     widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
-    return float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
+    return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
@@ -393,6 +394,7 @@ def repeat_batch(amounts: Traffic, batches: int) -> Traffic:
 def _map_batches(amounts: Traffic, change: Callable[[Floats], Floats]) -> Traffic:
     """Return the traffic with `change` applied to each array by batch."""
     mapped: dict[str, Any] = {name: change(getattr(amounts, name)) for name in BY_BATCH}
-    lookups = amounts.lookups if isinstance(amounts.lookups, float) else change(amounts.lookups)
+    lookups: Any = amounts.lookups
+    lookups = change(lookups) if np.ndim(lookups) else lookups
     groups = tuple((name, _map_batches(part, change)) for name, part in amounts.groups)
     return replace(amounts, lookups=lookups, groups=groups, **mapped)

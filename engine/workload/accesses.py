@@ -7,21 +7,23 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.memo import memoised
+from ..core.points.numbers import as_array, in_columns
 from ..scenario.scenario import Scenario, per_table
 from .expected import Accesses, hit_rate, spectrum_accesses
 from .popularity import table_kinds
 from .spectrum import id_space, table_spectra
 
 
-@memoised(most=64)
+@memoised(most=64, each_point_alone=True)
 def expected_accesses(scenario: Scenario) -> Accesses:
     """Return the expected accesses of a generated batch in the steady state, by table.
 
     Results are cached by model and data, because many scenarios differ only in machine, system or constants.
     """
     kinds = table_kinds(scenario)
-    kind_lookups = np.array(kinds.pooling, dtype=np.float64) * scenario.data.batch_size
-    steady = spectrum_accesses(table_spectra(kinds.laws), kind_lookups, scenario.data.locality)
+    kind_lookups = as_array(kinds.pooling, np.float64) * scenario.data.batch_size
+    spectra, locality = table_spectra(kinds.laws), scenario.data.locality
+    steady = in_columns(lambda lookups: spectrum_accesses(spectra, lookups, locality), kind_lookups)
     accesses = Accesses(*(part[kinds.kind_of_table] for part in steady))
     for amounts in accesses:
         amounts.flags.writeable = False
@@ -44,4 +46,4 @@ def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats
 
 def table_lookups(scenario: Scenario) -> Floats:
     """Return the lookups of a batch in each table, (T,)."""
-    return np.array(per_table(scenario.model, "pooling"), dtype=np.float64) * scenario.data.batch_size
+    return as_array(per_table(scenario.model, "pooling"), np.float64) * scenario.data.batch_size

@@ -66,7 +66,7 @@ class TableKinds(NamedTuple):
     kind_of_table: Ints
 
 
-@memoised(most=100_000, size=lambda kinds: len(kinds.kind_of_table))
+@memoised(most=100_000, size=lambda kinds: len(kinds.kind_of_table), each_point_alone=True)
 def table_kinds(scenario: Scenario) -> TableKinds:
     """Return the kinds of a scenario's tables."""
     kind_numbers: dict[tuple[Popularity, int], int] = {}

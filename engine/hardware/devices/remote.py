@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
@@ -56,7 +58,7 @@ def row_seconds(server: ServerRates, work: HostRows) -> Any:
     row = (
         (server.row_scatter_ns if work.scatter else server.row_gather_ns)
         * NS
-        * mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+        * mean_over_rows(work.row_bytes, lambda size: np.maximum(1.0, size / ROW))
     )
     return is_positive(work.rows) * work.calls * server.call * US + work.rows * row
 

@@ -111,7 +111,8 @@ class DemandCosts(NamedTuple):
     column: the column of each cost in `costs`, (3, D, P). The first axis is seconds, joules of the amounts of work, and bytes
         that the media of persistent memory store.
     costs: the costs of each kind of batch, (R, C); machines can share a column.
-    written_bytes: the bytes that training writes to persistent memory, (R, D).
+    written_bytes: the bytes that training writes to persistent memory, (R, D); (R, D * P) if the amounts of work differ between
+        machines.
     busy_watts, idle_watts: extra power of a busy device, and idle power [W], (V, P).
     """
 
@@ -127,7 +128,10 @@ class DemandCosts(NamedTuple):
         The arrays keep the memory layout that the kernels are compiled for.
         """
         column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
-        return DemandCosts(column, self.costs, self.written_bytes, *watts)
+        demands, kinds, written = self.column.shape[1], len(self.costs), self.written_bytes
+        if written.shape[1] > demands:
+            written = written.reshape(kinds, demands, -1).take(machines, axis=2).reshape(kinds, -1)
+        return DemandCosts(column, self.costs, written, *watts)
 
 
 class Averages(NamedTuple):

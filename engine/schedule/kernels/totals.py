@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Floats, Ints
-from ...core.jit import entry_kernel, inner_kernel
+from ...core.jit import entry_kernel, inner_kernel, shared_kernel
 from .template import (
     ENERGY,
     FIRST_BATCH,
@@ -28,6 +28,7 @@ class Sums(NamedTuple):
 
     mean, mean_written: per mean batch, of each of C cost columns and D demands, (C,) and (D,).
     total, total_written: over the whole run, (C,) and (D,); 0 if totals are not wanted.
+    Written bytes have D * P columns if the amounts of work differ between the P machines.
     """
 
     mean: Floats
@@ -88,6 +89,13 @@ def enter_averages(
                 averages.cells[p, accounts.idle_cell[v], JOULES] += averages.static[p, v]
 
 
+@shared_kernel
+def written_column(accounts: Accounts, written_bytes: Floats, d: int, p: int) -> Any:
+    """Return the place of a demand's written bytes on machine `p`, which all machines share if there is one value a demand."""
+    per_demand = len(written_bytes) // len(accounts.task)
+    return d * per_demand + p % per_demand
+
+
 @inner_kernel
 def _average_task(
     accounts: Accounts,
@@ -110,7 +118,7 @@ def _average_task(
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
-        averages.written_bytes[p] += share * sums.mean_written[d]
+        averages.written_bytes[p] += share * sums.mean_written[written_column(accounts, sums.mean_written, d, p)]
         averages.media_bytes[p] += share * sums.mean[demand_costs.column[STORED_BYTES, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
@@ -193,7 +201,7 @@ def enter_demands(accounts: Accounts, demand_costs: DemandCosts, sums: Sums, tot
             joules = sums.total[demand_costs.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
             totals.cells[p, cell, 1] += joules + busy * demand_costs.busy_watts[v, p]
-            totals.written_bytes[p] += sums.total_written[d]
+            totals.written_bytes[p] += sums.total_written[written_column(accounts, sums.total_written, d, p)]
             totals.media_bytes[p] += sums.total[demand_costs.column[STORED_BYTES, d, p]]
 
 
@@ -210,6 +218,7 @@ def _enter_log(
     totals: Totals,
 ) -> None:
     busy, joules, column = 0.0, 0.0, demand_costs.column[:, d, p]
+    place = written_column(accounts, demand_costs.written_bytes[0], d, p)
     for n in range(len(kind)):
         r, share = kind[n], _done_share(graph, state, n, totals.makespan[p])
         if stretch.repeats > 0.0:
@@ -217,7 +226,7 @@ def _enter_log(
             share += stretch.repeats * logged_share(graph, state, n, low, high, totals.makespan[p])
         busy += 0.0 if accounts.excluded_from_busy[d] else share * demand_costs.costs[r, column[SECONDS]]
         joules += share * demand_costs.costs[r, column[ENERGY]]
-        totals.written_bytes[p] += share * demand_costs.written_bytes[r, d]
+        totals.written_bytes[p] += share * demand_costs.written_bytes[r, place]
         totals.media_bytes[p] += share * demand_costs.costs[r, column[STORED_BYTES]]
     totals.cells[p, accounts.cell[d], 0] += busy
     totals.cells[p, accounts.cell[d], 1] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]

@@ -6,7 +6,7 @@ first sum their vectors within the group; each part sums the vectors of an equal
 back.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,13 +76,13 @@ def busiest(sent_bytes: Floats, received: Floats) -> Crossing:
     return Crossing(float(sent_bytes.sum()), fabric, network)
 
 
-def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
+def vector_routes(parts: Parts, pieces: Pieces, nbytes: Any) -> tuple[Floats, Floats]:
     """Return the bytes of pooled vectors that each part sends and receives, (2, P) each.
 
     The rows are fabric and network.
     """
     sent_bytes, received = np.zeros((2, 2, parts.number))
-    if not isinstance(nbytes, float):
+    if np.ndim(nbytes):
         pieces, nbytes = weight_widths(pieces, nbytes)
     widths, place = distinct_pieces(pieces)
     piece_shares = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)

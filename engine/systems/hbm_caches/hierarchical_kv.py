@@ -8,6 +8,7 @@ NVIDIA-Merlin/HierarchicalKV, NVIDIA/recsys-examples.
 import numpy as np
 
 from ...core.graph import Demand, Names, Task
+from ...core.points.numbers import as_array, as_float
 from ...core.row_sizes import mean_bytes
 from ...core.work import Pool
 from ...scenario.scenario import Scenario, per_table
@@ -82,8 +83,8 @@ def places(s: Scenario) -> dict[str, float]:
     If HBM is a cache, the host has all rows; if it is part of one table, the host has the other rows. One hash table has the
     rows of all tables, so that tables with the most popular rows take most of the cache.
     """
-    rows = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
-    nbytes = float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())
+    rows = as_array(per_table(s.model, "num_embeddings"), np.float64)
+    nbytes = as_float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())
     share, slots = s.policy.cache_load_factor, _slots(num_rows(s))
     if _hashed(s):
         return {"dram": (1 - share) * nbytes, "hbm": share * nbytes + slots * INDEX_BYTES}
@@ -92,7 +93,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 def _slots(rows: float) -> float:
     """Return the slots of a hash table of so many rows: whole buckets."""
-    return float(np.ceil(rows / BUCKET) * BUCKET)
+    return as_float(np.ceil(rows / BUCKET) * BUCKET)
 
 
 SYSTEM = System(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.constants import Constant
 from ...core.graph import Demand, Names, Task
+from ...core.points.numbers import as_float
 from ...core.row_sizes import joined_row_mix, mean_bytes
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
@@ -64,7 +65,7 @@ def _evict(uneven: FarSkews, t: Traffic) -> Task:
     """
     level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
     written_bytes = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
-    lower_row = joined_row_mix((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
+    lower_row = joined_row_mix((in_scm.row, on_drives.row), (as_float(np.sum(level.scm)), as_float(np.sum(level.drives))))
     lower = RowUpdates(level.scm + level.drives, lower_row, skew=uneven.below_dram)
     return Task(
         "Evict rows",

@@ -220,7 +220,7 @@ def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[T
     if np.array_equal(samples, lookups):
         return amounts, amounts
     ratios = (
-        np.divide(popular_share, sample_share, out=np.ones_like(sample_share), where=sample_share > 0)
+        np.where(sample_share > 0, popular_share / np.where(sample_share > 0, sample_share, 1.0), 1.0)
         for popular_share, sample_share in ((lookups, samples), (1 - lookups, 1 - samples))
     )
     popular, ordinary = (replace(amounts, lookups=amounts.lookups * ratio) for ratio in ratios)

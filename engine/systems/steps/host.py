@@ -52,7 +52,7 @@ def hybrid(
 
     s = settled.scenario
     reduced = gpu.all_reduce(s, t)
-    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / float(table_lookups(s).sum())))
+    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / table_lookups(s).sum()))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (

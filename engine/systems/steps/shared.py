@@ -299,8 +299,7 @@ def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
 
     Only the first batch looks up after the update; every other one is looked up a batch early, then corrected.
     """
-    first_batch = np.zeros_like(t.rows)
-    first_batch[0] = t.rows[0]
+    first_batch = np.where(np.arange(t.batches) == 0, t.rows, 0.0)
     later: dict[str, Any] = {
         name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "repeated_reads", "missed_lines", "written_back_lines")
     }

@@ -61,9 +61,8 @@ def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[
 
     A refused row stays in host memory: it is read for each lookup, and read and written once for its update.
     """
-    lookups_per_row = np.divide(
-        t.missed_lookups, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
-    )  # lookups of a row that it misses
+    is_missed = t.misses > 0
+    lookups_per_row = np.where(is_missed, t.missed_lookups / np.where(is_missed, t.misses, 1.0), 1.0)  # of a row that it misses
     read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved_row.vector)
     return with_host_reads(lookup, read_bytes, skew), with_host_writes(update, t.refused * t.moved_nbytes, skew)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Floats
-from ...core.memo import memoised
+from ...core.memo import memoised, point_by_point
 from ...scenario.scenario import Scenario, per_table
 from ..accesses import table_lookups
 from ..bags import chances, length_cv, length_generating_function
@@ -34,6 +34,7 @@ NO_MOVES = ExpectedMoves(0.0, 0.0)
 TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding occurs
 
 
+@point_by_point
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
@@ -82,12 +83,14 @@ def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: 
     return 1 - reaches * -np.expm1(-REUSE_CLOSENESS * stay_lookups * x)
 
 
+@point_by_point
 def expected_unique(s: Scenario, batches: int) -> float:
     """Return the expected number of unique rows of `batches` consecutive batches."""
     space = id_space(s)
     return float(space.rows @ (1 - unused_chance(batches * float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
+@point_by_point
 def unique_copies(s: Scenario, parts: int) -> float:
     """Return the mean number of a batch's `parts` equal parts that use a unique row."""
     space = id_space(s)
@@ -95,6 +98,7 @@ def unique_copies(s: Scenario, parts: int) -> float:
     return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
 
 
+@point_by_point
 def look_ahead_rows(s: Scenario) -> float:
     """Return the number of rows that a look-ahead cache holds.
 
@@ -115,6 +119,7 @@ class SingleUseShares(NamedTuple):
     last_use: float
 
 
+@point_by_point
 def single_use_shares(s: Scenario) -> SingleUseShares:
     """Return the shares of rows that a look-ahead cache moves for a single lookup.
 
@@ -246,6 +251,7 @@ def look_ahead_by_table(s: Scenario) -> Floats:
     return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][table_kinds(s).kind_of_table]
 
 
+@point_by_point
 def hot_unique(s: Scenario, capacity: float) -> Floats:
     """Return a batch's unique rows among the `capacity` hottest rows, by table, (T,)."""
     sums, class_unique = _by_table(s, lambda x: 1 - unused_chance(x, s.data.locality))
@@ -299,6 +305,7 @@ def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floa
     return rows
 
 
+@point_by_point
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
     """Return the unique rows of a batch that miss the cache, by table, (T,)."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
@@ -337,7 +344,7 @@ def _missed_by_table(
     return missed, shares
 
 
-@memoised(most=64)
+@memoised(most=64, each_point_alone=True)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """Return the share of popular samples, and the share of lookups that they make.
 
@@ -390,6 +397,7 @@ class HotSplit(NamedTuple):
     cold_repeated: float
 
 
+@point_by_point
 def hot_split(s: Scenario, capacity: float) -> HotSplit:
     """Return the shares of hot and of repeated cold rows; the `capacity` hottest are hot."""
     space = id_space(s)

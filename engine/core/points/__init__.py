@@ -1,0 +1,1 @@
+"""Values of many design points that are computed as one value."""
