@@ -201,7 +201,7 @@ class Answers(dict[Any, Any]):
 
 
 def point_by_point(stage: Stage) -> Stage:
-    """Return a stage that is computed for each design point alone where it has no columns.
+    """Return a stage that computes each design point alone where it has no columns.
 
     Outside a `points_together` block it is the stage itself.
     """
@@ -222,7 +222,10 @@ def point_by_point(stage: Stage) -> Stage:
 
 
 def refuse_points(scenario: Any) -> None:
-    """Raise NotTogether for a scenario with values of several design points, where trying them together costs too much."""
+    """Raise NotTogether for a scenario of several design points.
+
+    A stage calls it where trying all points together costs too much.
+    """
     if are_together():
         real = scenario.real_knobs() if isinstance(scenario, Recorder) else scenario
         if number_of_points(real):

@@ -85,7 +85,10 @@ def _stacked(rates: Sequence[Any]) -> Any:
 
 
 def stacks_of_points(stacks: DeviceStacks, device_of: Ints) -> DeviceStacks:
-    """Return groups of devices as groups of design points, where `device_of` has the index of each point's device, (P,)."""
+    """Return groups of devices as groups of design points.
+
+    `device_of` has the index of each point's device, (P,).
+    """
     if len(stacks) == 1 and len(stacks[0][1]) == 1:
         return [(stacks[0][0], np.arange(len(device_of)))]
     groups = []
@@ -109,15 +112,19 @@ def _taken(rates: Any, places: Ints) -> Any:
 
 
 def by_kind_rows(work: Work, kinds: int) -> Work:
-    """Return work with its amounts by kind of batch as columns, (kinds, 1), and those of P design points as (kinds, P)."""
+    """Return work with its amounts as columns: by kind of batch, (kinds, 1) or (kinds, P).
+
+    Amounts of P design points have P columns.
+    """
     amounts = {name: new for name, amount in vars(work).items() if (new := amount_columns(amount, kinds)) is not amount}
     return replace(work, **amounts) if amounts else work
 
 
 def amount_columns(amount: Any, kinds: int) -> Any:
-    """Return an amount by kind of batch as columns, (kinds, 1) or (kinds, P); an amount with one value is returned as it is.
+    """Return an amount by kind of batch as columns, (kinds, 1) or (kinds, P).
 
-    A number of each of P design points becomes (1, P). In a tuple or a mix of row sizes each number is changed.
+    An amount with one value is returned as it is. A number of each of P design points becomes (1, P). In a tuple or a mix of row
+    sizes each number is changed.
     """
     if isinstance(amount, np.ndarray):
         return amount[:, None] if amount.shape == (kinds,) else amount

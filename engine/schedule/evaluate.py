@@ -47,7 +47,10 @@ class PlannedBatches:
         return amounts
 
     def costs_of(self, points: Sequence["DesignPoint"]) -> tuple[DemandCosts, Ints]:
-        """Return the costs on the distinct machines of some points, and each point's index among these machines."""
+        """Return the costs on the distinct machines of some points.
+
+        Return also each point's index among these machines.
+        """
         if self.costs is None:
             return self.layout.demand_costs([point.machine.devices for point in points])
         numbers = np.array([point.number for point in points])

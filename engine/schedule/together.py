@@ -1,7 +1,7 @@
-"""Plans of many design points at once: points that differ only in numbers share one plan with values of all points.
+"""Plans of many design points at once, with values of all points as columns.
 
-The numbers may be of the model, the data, the policies and the run. The points' own machines are built one by one. Points that
-cannot be planned together are planned one by one.
+The points differ only in numbers of the model, the data, the policies and the run. Their machines are built one by one. Points
+that cannot be planned together are planned one by one.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ PlanBatches = Callable[[Settled], PlannedBatches]
 
 
 def design_points(scenarios: Iterable[Scenario], plan_batches: PlanBatches) -> Iterator[DesignPoint | NotScheduled]:
-    """Yield a design point for each scenario in order, or the reason why it cannot be scheduled."""
+    """Yield a design point for each scenario in order, or the reason for its absence."""
     scenarios = list(scenarios)
     planned: dict[int, DesignPoint] = {}
     for numbers in _alike(scenarios):

@@ -15,7 +15,7 @@ from ..scenario.knobs import write
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked_values
 from ..units import GB, GiB
-from ..workload.caching.expected_cache import expected_unique
+from ..workload.caching.unique_rows import expected_unique
 from .balance import table_placement
 from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN_SHARES, Kind, kind_of, memories

@@ -15,7 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.systems.row_kinds import row_bytes
 from engine.systems.traffic import mlp_bytes, table_bytes
 from engine.units import GB, HOUR, GiB
-from engine.workload.caching.expected_cache import expected_unique
+from engine.workload.caching.unique_rows import expected_unique
 
 ONE_MODULE = {"machine.pmem_capacity_GB": 128.0}  # so that its writes bound what is restored
 KAGGLE = with_values(preset("optane-kaggle").scenario, {"model.optimizer": "sgd", **ONE_MODULE})

@@ -53,7 +53,7 @@ def test_arithmetic_gives_each_point_what_python_gives_it(operation, left, right
 def test_a_comparison_says_what_all_points_say_or_which_points_agree(operation, left, right):
     alone = [operation(a, b) for a, b in zip(left, right, strict=True)]
     try:
-        assert operation(together(left), together(right)) is alone[0]
+        assert bool(operation(together(left), together(right))) is alone[0]
         assert len(set(alone)) == 1
     except Differ as differ:
         assert len(set(alone)) == 2

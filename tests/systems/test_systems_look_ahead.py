@@ -16,7 +16,7 @@ from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import repeat_batch
 from engine.workload.batch import recent, tally_batch
-from engine.workload.caching.expected_cache import expected_unique, look_ahead_rows, single_use_shares, unique_copies
+from engine.workload.caching.unique_rows import expected_unique, look_ahead_rows, single_use_shares, unique_copies
 from engine.workload.source import source
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, per_table, with_values
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, batch, row_spread, source, spectrum
-from engine.workload.caching import expected_cache
+from engine.workload.caching import expected_cache, unique_rows
 from engine.workload.expected import hit_rate
 from engine.workload.popularity import table_kinds
 from tests.cases import each
@@ -123,7 +123,7 @@ def test_tables_that_are_alike_and_looked_at_once_are_as_tables_that_nearly_are(
     assert rows.sum() == pytest.approx(capacity) and unlike.sum() == pytest.approx(capacity)
     for of in (
         lambda s: expected_cache.hottest_by_table(s, capacity)[1].sum(),
-        lambda s: expected_cache.expected_unique(s, 5),
+        lambda s: unique_rows.expected_unique(s, 5),
         lambda s: expected_cache.expected_moves(s, "lru", capacity)[:2],
         lambda s: expected_cache.expected_moves(s, "lru", capacity, tables=(1, 2, 8))[:2],
         lambda s: repeats.expected_repeats(s, capacity),

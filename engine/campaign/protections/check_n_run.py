@@ -14,7 +14,8 @@ from ...scenario.scenario import per_table
 from ...systems.row_kinds import RowKind, mean_kind
 from ...systems.traffic import INDEX_BYTES
 from ...units import FLOAT32
-from ...workload.caching.expected_cache import expected_unique, unique_by_table
+from ...workload.caching.expected_cache import unique_by_table
+from ...workload.caching.unique_rows import expected_unique
 from ..closed_form import CUSTOMARY
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from .periodic_full import free_host_bytes

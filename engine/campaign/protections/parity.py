@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ...systems.row_kinds import unique_row_bytes
 from ...systems.traffic import INDEX_BYTES
-from ...workload.caching.expected_cache import expected_unique
+from ...workload.caching.unique_rows import expected_unique
 from ..protection import Protection, ProtectionPlan, Site
 from .peer import ON_A_PEER, check_other_node
 

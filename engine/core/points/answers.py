@@ -79,7 +79,10 @@ def are_together() -> bool:
 
 @contextmanager
 def points_together() -> Iterator[None]:
-    """Let stages of this thread take values without a hash, and forget their answers at the end."""
+    """Let stages of this thread take values of several design points.
+
+    Their answers are forgotten at the end of the block.
+    """
     outer, _THREAD.answers = getattr(_THREAD, "answers", None), {}
     try:
         yield

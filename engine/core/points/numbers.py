@@ -40,9 +40,9 @@ def one_item(value: Any) -> Values:
 
 
 def in_columns(function: Callable[[Any], Any], values: Any) -> Any:
-    """Return a function of an array whose leading axis may be design points; it gets BLOCK points at a time.
+    """Return a function of an array whose leading axis may be design points.
 
-    The function returns a named tuple of arrays with the same leading axis.
+    The function gets BLOCK points at a time. It returns a named tuple of arrays with the same leading axis.
     """
     if not isinstance(values, PerPoint):
         return function(values)

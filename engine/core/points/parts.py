@@ -65,9 +65,9 @@ def fields_of_instance(instance: Any) -> Mapping[str, Any]:
 
 
 def map_parts(kind: type, function: Callable[[Any], Any], value: Any) -> Any:
-    """Return a value with the function applied to each part of a kind, in tuples, mappings and dataclasses too.
+    """Return a value with the function applied to each part of a kind.
 
-    A value without such a part is returned as it is.
+    Parts are those in tuples, mappings and dataclasses. A value without such a part is returned as it is.
     """
     if isinstance(value, kind):
         return function(value)
@@ -94,12 +94,12 @@ def record(kind: type, values: Mapping[str, Any]) -> Any:
 
 
 def at_point(value: Any, i: int) -> Any:
-    """Return a value with the numbers of point `i` in place of those of all points."""
+    """Return a value with the numbers of point `i` alone."""
     return map_parts(Points, lambda part: part.at(i), value)
 
 
 def each_point(value: Any, points: int) -> list[Any]:
-    """Return a value with the numbers of each point in place of those of all points, (P,)."""
+    """Return a value once for each point, with that point's numbers, (P,)."""
     if isinstance(value, Points):
         return value.tolist() if value.is_number else list(value.values)
     if not number_of_points(value):
@@ -115,5 +115,5 @@ def each_point(value: Any, points: int) -> list[Any]:
 
 
 def chosen_points(value: Any, points: NDArray[np.int64]) -> Any:
-    """Return a value with the numbers of some points, by number, in place of those of all points."""
+    """Return a value with the numbers of some points, by number."""
     return map_parts(Points, lambda part: type(part)(part.values[points]), value)

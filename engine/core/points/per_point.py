@@ -8,11 +8,11 @@ An operation that has no columns raises `NotTogether`. The points are then compu
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from math import ceil, floor
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from .parts import Points, Values, each_point, fields_of_instance, is_record, number_of_points, record
@@ -42,8 +42,8 @@ def agreed(values: Values) -> Any:
     raise Differ(group.reshape(-1))
 
 
-class PerPoint(Points):
-    """A number or an array of each of P design points, with the operations of one number or array."""
+class PerPoint(Points, NDArrayOperatorsMixin):
+    """A number or an array of each of P design points, used like one."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # equal numbers must have equal hashes, which columns cannot have
@@ -147,12 +147,6 @@ class PerPoint(Points):
     def __round__(self, digits: int | None = None) -> "PerPoint":
         return self._each(lambda number: round(number, digits))
 
-    def __neg__(self) -> "PerPoint":
-        return PerPoint(-self.values)
-
-    def __abs__(self) -> "PerPoint":
-        return PerPoint(abs(self.values))
-
     def __repr__(self) -> str:
         raise NotTogether("the text of a number.")
 
@@ -162,14 +156,13 @@ class PerPoint(Points):
     def __array__(self, *arguments: Any, **options: Any) -> Values:
         raise NotTogether("an array of one design point.")
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "at" or "out" in options:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        in_place = out is not None and not (out[0] is inputs[0] and isinstance(out[0], PerPoint) and out[0].is_number)
+        if method == "at" or in_place:
             raise NotTogether("a change of an array in place.")
-        if method == "__call__" and not options and not ufunc.signature and len(inputs) == 2:
-            return operate(ufunc, *inputs)
-        if method == "__call__" and not options and not ufunc.signature and len(inputs) == 1:
-            return PerPoint(ufunc(self.values))
-        return at_each_point(getattr(ufunc, method), inputs, options)
+        if method != "__call__" or options or ufunc.signature:
+            return at_each_point(getattr(ufunc, method), inputs, options)
+        return operate(ufunc, *inputs) if len(inputs) == 2 else PerPoint(ufunc(self.values))
 
     def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
         if function in CHANGE_ARRAYS or "out" in options:
@@ -190,15 +183,17 @@ class PerPoint(Points):
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """Return an operation of two values, of which at least one is PerPoint.
 
-    Return NotImplemented for an operand that is neither a number nor an array.
+    Return NotImplemented for an operand that is neither a number nor an array; such an operand equals no number.
     """
     operands = [_values_of(operand) for operand in (left, right)]
     if any(operand is None for operand in operands):
-        return NotImplemented
+        return ufunc is np.not_equal if ufunc in (np.equal, np.not_equal) else NotImplemented
     depth = max(array.ndim - has_points for array, has_points in operands)
     first, second = (_with_depth(array, has_points, depth) for array, has_points in operands)
     if depth:
         return PerPoint(ufunc(first, second))
+    if ufunc is np.power:  # NumPy's columns may round otherwise than Python
+        return at_each_point(operator.pow, (left, right), {})
     _check_exact(ufunc, first, second)
     with np.errstate(all="ignore"):  # Python's numbers overflow without a warning
         return PerPoint(ufunc(first, second))
@@ -238,7 +233,7 @@ def _check_exact(ufunc: np.ufunc, first: Values, second: Values) -> None:
 
 
 def at_each_point(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Return the results of a function that is called for each point, as values of all points."""
+    """Return the results of a function for each point, as values of all points."""
     points = number_of_points((*arguments, *options.values()))
     if not points:
         return function(*arguments, **options)
@@ -247,7 +242,7 @@ def at_each_point(function: Callable[..., Any], arguments: Sequence[Any], option
 
 
 def together(values: Sequence[Any]) -> Any:
-    """Return the values of P points as one value; raises NotTogether for values of unlike kinds.
+    """Return the values of P points as one value; raises NotTogether for unlike kinds.
 
     Points that all have the same value share it. Of tuples, mappings and dataclasses each part becomes such a value.
     """
@@ -299,53 +294,6 @@ def _numbers_together(values: Sequence[Any]) -> Any:
         raise NotTogether("a number beyond 64 bits.")
     is_same = (array == array[0]).all() and not (array == 0).any()
     return values[0] if is_same else PerPoint(array)
-
-
-Operation = Callable[[Any, Any], Any]
-
-
-def _binary(operation: Operation) -> tuple[Operation, Operation]:
-    """Return the methods of an operation for the left and the right operand."""
-
-    def forward(self: PerPoint, other: Any) -> Any:
-        return operation(self, other)
-
-    def backward(self: PerPoint, other: Any) -> Any:
-        return operation(other, self)
-
-    return forward, backward
-
-
-def _each_operand(function: Operation, left: Any, right: Any) -> Any:
-    return at_each_point(function, (left, right), {})
-
-
-def _comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def compare(self: PerPoint, other: Any) -> Any:
-        answer = operate(ufunc, self, other)
-        return bool(answer) if isinstance(answer, PerPoint) and answer.is_number else answer
-
-    return compare
-
-
-ARITHMETIC: Mapping[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply,
-    "truediv": np.true_divide, "floordiv": np.floor_divide, "mod": np.remainder,
-}  # fmt: skip
-COMPARISONS: Mapping[str, np.ufunc] = {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-AT_EACH_POINT = {"pow": operator.pow, "matmul": operator.matmul}  # NumPy's columns may round powers otherwise than Python
-for _name, _ufunc in ARITHMETIC.items():
-    _forward, _backward = _binary(partial(operate, _ufunc))
-    setattr(PerPoint, f"__{_name}__", _forward)
-    setattr(PerPoint, f"__r{_name}__", _backward)
-for _name, _ufunc in COMPARISONS.items():
-    setattr(PerPoint, f"__{_name}__", _comparison(_ufunc))
-for _name, _function in AT_EACH_POINT.items():
-    _forward, _backward = _binary(partial(_each_operand, _function))
-    setattr(PerPoint, f"__{_name}__", _forward)
-    setattr(PerPoint, f"__r{_name}__", _backward)
 
 
 def _where(condition: Any, yes: Any, no: Any) -> PerPoint:

@@ -91,7 +91,10 @@ def enter_averages(
 
 @shared_kernel
 def written_column(accounts: Accounts, written_bytes: Floats, d: int, p: int) -> Any:
-    """Return the place of a demand's written bytes on machine `p`, which all machines share if there is one value a demand."""
+    """Return the place of a demand's written bytes on machine `p`.
+
+    All machines share it if there is one value a demand.
+    """
     per_demand = len(written_bytes) // len(accounts.task)
     return d * per_demand + p % per_demand
 

@@ -11,7 +11,8 @@ from ...core.graph import Demand, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
-from ...workload.caching.expected_cache import look_ahead_by_table, look_ahead_rows, single_use_shares
+from ...workload.caching.expected_cache import look_ahead_by_table
+from ...workload.caching.unique_rows import look_ahead_rows, single_use_shares
 from ..loop import training_loop
 from ..row_kinds import kind_bytes, row_bytes, row_kinds
 from ..steps import gpu, remote

@@ -4,7 +4,7 @@ from ...core.graph import Demand, Names, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ...scenario.scenario import Scenario
-from ...workload.caching.expected_cache import unique_copies
+from ...workload.caching.unique_rows import unique_copies
 from ..exchange.crossing import even_crossing
 from ..sharding import Parts
 from ..traffic import INDEX_BYTES, Traffic

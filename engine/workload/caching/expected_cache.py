@@ -83,60 +83,6 @@ def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: 
     return 1 - reaches * -np.expm1(-REUSE_CLOSENESS * stay_lookups * x)
 
 
-@point_by_point
-def expected_unique(s: Scenario, batches: int) -> float:
-    """Return the expected number of unique rows of `batches` consecutive batches."""
-    space = id_space(s)
-    return float(space.rows @ (1 - unused_chance(batches * float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
-
-
-@point_by_point
-def unique_copies(s: Scenario, parts: int) -> float:
-    """Return the mean number of a batch's `parts` equal parts that use a unique row."""
-    space = id_space(s)
-    x, c = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
-    return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
-
-
-@point_by_point
-def look_ahead_rows(s: Scenario) -> float:
-    """Return the number of rows that a look-ahead cache holds.
-
-    The cache holds a row between two uses that are at most `policy.look_ahead_batches` batches apart; locality is left out.
-    """
-    space = id_space(s)
-    x = s.policy.look_ahead_batches * float(table_lookups(s).sum()) * gap_rate(space.p)
-    return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
-
-
-class SingleUseShares(NamedTuple):
-    """Shares of the rows moved by a look-ahead cache that serve a single lookup.
-
-    `passing` rows come for one lookup and leave after its batch; `last_use` rows are used once in the last batch that uses them.
-    """
-
-    passing: float
-    last_use: float
-
-
-@point_by_point
-def single_use_shares(s: Scenario) -> SingleUseShares:
-    """Return the shares of rows that a look-ahead cache moves for a single lookup.
-
-    Each use is assumed to be in the middle of its batch.
-    """
-    space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
-    x = float(table_lookups(s).sum()) * gap_rate(space.p)
-    unused_here, unused_ahead = (
-        unused_chance(n * x, c) * (1 - c + c * np.exp(-REUSE_CLOSENESS * n * x)) for n in (0.5, ahead_batches + 0.5)
-    )
-    fetched = float(space.rows @ (unused_chance(ahead_batches * x, c) - unused_chance((ahead_batches + 1) * x, c)))
-    single_uses = space.rows * x * unused_ahead
-    # fetched is 0 where all tables are small and never leave
-    passing, last_use = (min(1.0, float(single_uses @ chance) / max(fetched, TINY)) for chance in (unused_ahead, unused_here))
-    return SingleUseShares(passing, last_use)
-
-
 def set_conflicts(rows: Any, capacity: float) -> Any:
     """Return the expected unique rows of a batch that find their cache set full."""
     set_rows = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)

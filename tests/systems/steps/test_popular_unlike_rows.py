@@ -17,15 +17,8 @@ from engine.systems.exchange.replicas import vector_sent
 from engine.systems.row_kinds import kind_bytes, row_kinds
 from engine.systems.traffic import cached_rows, mlp_bytes, num_rows, rows_within, table_bytes
 from engine.workload.batch import offsets
-from engine.workload.caching.expected_cache import (
-    expected_unique,
-    hot_split,
-    hot_unique,
-    hottest_by_table,
-    look_ahead_by_table,
-    look_ahead_rows,
-    unique_by_table,
-)
+from engine.workload.caching.expected_cache import hot_split, hot_unique, hottest_by_table, look_ahead_by_table, unique_by_table
+from engine.workload.caching.unique_rows import expected_unique, look_ahead_rows
 from engine.workload.source import source
 from tests.cases import each
 
