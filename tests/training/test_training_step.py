@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.scenario.storage import OPTIMIZERS
+from engine.training.layers import interact
 from engine.training.lookup import localise, look_up, row_uses_of
 from engine.training.step import step
 from engine.training.weights import copy_weights, local_places
@@ -121,3 +122,16 @@ def test_huge_logits_give_a_finite_loss_and_gradient():
     weights.mlp[:] *= 1e4
     done = step(shape, weights, localise(shape, weights, batch))
     assert np.abs(done.logits).max() > 1e6 and np.isfinite(done.loss) and np.isfinite(weights.blocks[0].vectors).all()
+
+
+@pytest.mark.parametrize(("samples", "tables", "dim"), [(1, 3, 5), (16, 1, 16), (37, 33, 20)])
+def test_each_product_is_summed_element_by_element(samples, tables, dim):
+    shape = model(rows=(1,) * tables, pooling=(1,) * tables, dim=dim, bottom=(5, dim))
+    features = np.random.default_rng(1).standard_normal((samples, (1 + tables) * dim), np.float32)
+    vectors, products = features.reshape(samples, -1, dim), interact(shape, features)
+    assert products[:, :dim].tobytes() == vectors[:, 0].tobytes()
+    pairs = [(i, j) for i in range(1 + tables) for j in range(i)]
+    expected = np.zeros((samples, len(pairs)), np.float32)
+    for d in range(dim):
+        expected += np.stack([vectors[:, i, d] * vectors[:, j, d] for i, j in pairs], axis=1)
+    assert products[:, dim:].tobytes() == expected.tobytes()
