@@ -121,13 +121,29 @@ def _scale(state: Any, step: Any, rule: Rule) -> None:
 
 
 @inner_kernel
-def _element_step(state: Any, k: int, size: int, slope: Any, rule: Rule) -> Any:
-    """Return the step of one element by its own state: Adagrad's sums of squares, or Adam's two rows of means."""
-    if rule.kind == SGD:
-        return rule.rate * slope
+def _scale_elements(state: Any, step: Any, rule: Rule) -> None:
+    """Scale each element of a row's gradient to its step by its own state, in place.
+
+    Each optimizer has a loop of its own, because a choice within the loop keeps it from being vectorised.
+    """
     if rule.kind == ADAGRAD:
-        state[k] += slope * slope
-        return rule.rate * slope / (np.sqrt(state[k]) + rule.epsilon)
+        for d in range(step.size):
+            step[d] = _adagrad_step(state, d, step[d], rule)
+    else:
+        for d in range(step.size):
+            step[d] = _adam_step(state, d, step.size, step[d], rule)
+
+
+@inner_kernel
+def _adagrad_step(state: Any, k: int, slope: Any, rule: Rule) -> Any:
+    """Return the step of one element by its sum of squares."""
+    state[k] += slope * slope
+    return rule.rate * slope / (np.sqrt(state[k]) + rule.epsilon)
+
+
+@inner_kernel
+def _adam_step(state: Any, k: int, size: int, slope: Any, rule: Rule) -> Any:
+    """Return the step of one of `size` elements by its two means."""
     state[k] += rule.first * (slope - state[k])
     state[size + k] += rule.second * (slope * slope - state[size + k])
     return rule.rate * state[k] / (np.sqrt(state[size + k]) + rule.epsilon)
@@ -158,8 +174,7 @@ def _step_rows(
             if rule.kind <= ROWWISE:
                 _scale(states[row], step, rule)
             else:
-                for d in range(dim):
-                    step[d] = _element_step(states[row], d, dim, step[d], rule)
+                _scale_elements(states[row], step, rule)
             descend(vectors[row], step, states[row], rows[row], row_rounding)
             while next_row < next_uses.unique.size and next_uses.unique[next_row] < row:
                 next_row += 1
@@ -173,5 +188,12 @@ def _step_rows(
 
 @entry_kernel_by_zero
 def _step_mlp(mlp: Singles, state: Singles, gradient: Singles, rule: Rule) -> None:
-    for k in range(mlp.size):
-        mlp[k] -= _element_step(state, k, mlp.size, gradient[k], rule)
+    if rule.kind == SGD:
+        for k in range(mlp.size):
+            mlp[k] -= rule.rate * gradient[k]
+    elif rule.kind == ADAGRAD:
+        for k in range(mlp.size):
+            mlp[k] -= _adagrad_step(state, k, gradient[k], rule)
+    else:
+        for k in range(mlp.size):
+            mlp[k] -= _adam_step(state, k, mlp.size, gradient[k], rule)
