@@ -90,19 +90,6 @@ def link_slot(cell: Ints, bucket: Slots, slot: int) -> None:
 
 
 @inner_kernel
-def unlink_slot(cell: Ints, bucket: Slots, slot: int) -> None:
-    """Remove a slot from the chain of the bucket of its row."""
-    head = bucket_of(cell[slot, ROW], bucket)
-    if bucket[head] == slot:
-        bucket[head] = cell[slot, NEXT_SLOT]
-        return
-    previous = np.int64(bucket[head])
-    while cell[previous, NEXT_SLOT] != slot:
-        previous = cell[previous, NEXT_SLOT]
-    cell[previous, NEXT_SLOT] = cell[slot, NEXT_SLOT]
-
-
-@inner_kernel
 def is_new(row: int, row_set: Ints) -> Any:
     """Return whether `row` is missing from the hash set `row_set`, and add the row."""
     position = np.int64((np.uint64(row) * GOLDEN >> np.uint64(32)) % np.uint64(len(row_set)))

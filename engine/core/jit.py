@@ -1,7 +1,7 @@
 """Decorators that compile the engine's kernels with Numba.
 
 Python code calls an `entry` kernel; kernels call `inner` and `shared` kernels. An inner kernel is inlined at each call. A shared
-kernel, which has many callers or is seldom called, stays a function.
+kernel, which has many callers or is seldom called, stays a function. `prefetch_line` is an instruction for kernels.
 
 Numba checks a cached kernel only against the kernel's own source file, not against the kernels that it calls or the constants
 that it reads. So the name of the cache file has a digest of all these sources: after a change, Numba looks for a file with
@@ -22,9 +22,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
+from numba.core import cgutils, types
 from numba.core.event import Event, Listener, register
-from numba.extending import is_jitted
+from numba.extending import intrinsic, is_jitted
 
 config: Any = import_module("numba.core.config")  # its settings are made at run time
 OPTIONS = Path(__file__)  # a kept kernel depends on the options below
@@ -32,6 +34,7 @@ OPTIONS = Path(__file__)  # a kept kernel depends on the options below
 ENTRY_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
 SHARED_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+FOR_READING, IN_ALL_CACHES, DATA_CACHE = 0, 3, 1  # arguments of LLVM's prefetch
 
 Decorator = Callable[[Callable[..., Any]], Any]
 
@@ -165,6 +168,24 @@ def report_compilation(report: Callable[[int, int], None]) -> None:
     register("numba:compile", _Progress(report))  # type: ignore[no-untyped-call]
 
 
+def _prefetch_code(_: Any, array: Any, row: Any, column: Any) -> Any:
+    """Return the signature and the code of a prefetch of the cache line of array[row, column], which must exist."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = context.make_array(array)(context, builder, args[0])
+        element_pointer: Any = cgutils.get_item_pointer
+        pointer = element_pointer(context, builder, array, place, args[1:], wraparound=False)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        hint_numbers = [number(constant) for constant in (FOR_READING, IN_ALL_CACHES, DATA_CACHE)]
+        builder.call(hint, [builder.bitcast(pointer, cgutils.voidptr_t), *hint_numbers])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), code
+
+
+prefetch_line: Any = intrinsic(_prefetch_code)
 entry_kernel = _cache_on_disk()
 entry_kernel_by_zero = _cache_on_disk(error_model="numpy")  # an entry where x / 0 is infinite
 inner_kernel = _compile_regardless(njit(**SHARED_OPTIONS, forceinline=True))

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.caches.policies import lfu as engine_lfu
 from engine.caches.policies import lru, set_associative, set_associative_lfu
-from engine.caches.row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, NUM_FILLED, REFUSED, UNIQUE
+from engine.caches.row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
 from engine.core.arrays import Floats, Ints
 
 COLUMNS = ("unique", "missed_lookups", "misses", "evicted", "held")
@@ -109,7 +109,7 @@ COUNT_COLUMNS = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
 def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
     """Return what the engine's LFU cache does with each batch, in the order of COLUMNS."""
     states = followed(engine_lfu, engine_lfu.no_rows(rows), batches)
-    return [[*counts[COUNT_COLUMNS].tolist(), int(cache.state[NUM_FILLED])] for cache, counts in states]
+    return [[*counts[COUNT_COLUMNS].tolist(), int(cache.state[engine_lfu.HELD])] for cache, counts in states]
 
 
 def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:

@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.caches import row_index
-from engine.caches.policies import set_associative
+from engine.caches.policies import lfu as engine_lfu
+from engine.caches.policies import lru, set_associative
 from engine.caches.policy import POLICIES, policies_of, systems_with
+from engine.caches.row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES
+from engine.caches.row_table import MIN_ROWS
+from engine.caches.stack_distance import moved_rows, stack_distances
 from engine.registry import all_variants
 from engine.workload.caching.expected_cache import STEADY_STATES
 from tests.caches import reference_caches as by_hand
-from tests.caches.reference_caches import cache_misses, lfu, lfu_in_sets, lru_in_sets
+from tests.caches.reference_caches import cache_misses, followed, lfu, lfu_in_sets, lru_in_sets
 
 
 def zipf(seed, batches=30, size=60, rows=200):
@@ -126,6 +130,33 @@ def test_without_conflicts_a_set_serves_batches_as_lru_does():
     assert lru_in_sets(batches, 32, 32) == [[*row, 0] for row in by_age]
 
 
+@pytest.mark.parametrize("rows", [1, 30, 3 * MIN_ROWS])
+def test_a_cache_that_has_changed_its_table_moves_rows_as_before(rows):
+    """Tables and rings get full within batches and between them; removed rows leave positions that searches pass."""
+    batches = zipf(rows, size=700, rows=5000) + zipf(rows, batches=200, size=20, rows=5000)
+    tables = set()
+    moves = []
+    for cache, counts in followed(lru, lru.no_rows(rows), batches):
+        tables.add(cache.table.ctypes.data)
+        moves.append(counts[[MISSES, EVICTED, MISSED_LOOKUPS]])
+    assert len(tables) > 1 and np.array_equal(np.transpose(moves), moved_rows(stack_distances(batches), rows))
+    small = zipf(rows, batches=2000, size=20, rows=5000)
+    if rows >= 20:
+        assert lfu(small, rows) == by_hand.cache_counts(by_hand.Lfu(rows), [ids.tolist() for ids in small])
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 60])
+def test_lfu_serves_many_batches_at_once_as_one_after_another(batch_size):
+    ids = np.concatenate(zipf(3))
+    counts = np.zeros(COUNTS, dtype=np.int64)
+    engine_lfu.serve_batches(engine_lfu.no_rows(60), ids, batch_size, counts)
+    parts = np.split(ids, range(batch_size, len(ids), batch_size))
+    assert counts.tolist() == sum(moves for _, moves in followed(engine_lfu, engine_lfu.no_rows(60), parts)).tolist()
+
+
 def test_a_huge_cache_takes_memory_for_the_rows_it_holds():
     held = row_index.ensure_slots(row_index.empty_index(10**12, 2, ()), 5000)
     assert len(held.cell) < 20_000 and len(held.bucket) < 100_000
+    for policy in (lru, engine_lfu):
+        (_, (cache, _)) = followed(policy, policy.no_rows(10**12), [np.arange(2000), np.arange(5000)])
+        assert sum(array.nbytes for array in cache) < 400 * 5000

@@ -1,77 +1,123 @@
 """LRU cache over the rows of all tables: it evicts the least recently used row.
 
-Lookups are served one by one; batch boundaries make no difference.
+Lookups are served one by one; batch boundaries make no difference. Each lookup is noted in a ring. To evict a row, the oldest
+notes are passed until one is the last use of its row.
 """
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from ...core.arrays import Ints, Slots
-from ...core.jit import entry_kernel
+from ...core.jit import entry_kernel, prefetch_line
 from .. import row_index as index
-from ..row_index import NO_SLOT, RowIndex
+from ..row_table import AHEAD, EMPTY, MAX_LOAD, MIN_ROWS, ROW, empty_table, find_position, prefetch_record, remove_row
 
-NEWER, OLDER = range(
-    index.POLICY_COLUMN, index.POLICY_COLUMN + 2
-)  # neighbours in age; USED is here the turn in which the row came in
-NEWEST, OLDEST = range(index.POLICY_STATE, index.POLICY_STATE + 2)
+STAMP = 1  # column: twice the time of the row's last use, plus 1 if the row came in with the batch of that time
+CAPACITY, HELD, OCCUPIED, OLDEST, NOW, BATCH_START = range(6)
+NOTES_PER_ROW = 4
 
 
-def no_rows(rows: int) -> RowIndex:
+class LruRows(NamedTuple):
+    """The rows that a cache holds; kernels change the arrays in place.
+
+    table: a `row_table` with the column STAMP.
+    ring: the position of the row that lookup t used, in `ring[t % len(ring)]`; its length is a power of two.
+    state: the CAPACITY and the rows HELD; the OCCUPIED positions of the table, which are not EMPTY; the times of the OLDEST
+        note, of the next lookup (NOW) and of the first lookup of the batch (BATCH_START).
+    """
+
+    table: Ints
+    ring: Slots
+    state: Ints
+
+
+def no_rows(rows: int) -> LruRows:
     """Return an empty cache of `rows` rows.
 
     A cache of zero or fewer rows holds no row.
     """
-    return index.empty_index(max(0, rows), 2, (NO_SLOT, NO_SLOT))
+    return _sized(np.array([max(0, rows), 0, 0, 0, 0, 0]))
 
 
-def serve_batch(cache: RowIndex, ids: Ints, counts: Ints) -> RowIndex:
+def serve_batch(cache: LruRows, ids: Ints, counts: Ints) -> LruRows:
     """Look up a batch's ids in order, keep each row, and return the cache.
 
-    `counts` gets the batch's row moves, without the number of unique rows. The cache gets more slots if needed.
+    The batch's row moves, without the number of unique rows, are added to `counts`. The cache gets more memory if needed.
     """
-    if not cache.state[index.CAPACITY]:
-        counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] = len(ids)
+    if not cache.state[CAPACITY]:
+        counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] += len(ids)
         return cache
-    cache = index.ensure_slots(cache, len(ids))
-    _serve(*cache, ids, counts)
+    cache.state[BATCH_START] = cache.state[NOW]
+    while len(ids := ids[_serve(*cache, ids, counts) :]):
+        cache = _renewed(cache)
     return cache
 
 
+def _sized(state: Ints) -> LruRows:
+    """Return a cache without rows that has memory for twice the rows HELD."""
+    rows = max(1, min(int(state[CAPACITY]), max(MIN_ROWS, 2 * int(state[HELD]))))
+    return LruRows(empty_table(rows, 2), np.zeros(1 << (NOTES_PER_ROW * rows - 1).bit_length(), dtype=np.int32), state)
+
+
+def _renewed(cache: LruRows) -> LruRows:
+    """Return the cache without FREE positions and outdated notes."""
+    renewed = _sized(cache.state)
+    _copy_rows(cache.table, cache.ring, renewed.table, renewed.ring, cache.state)
+    return renewed
+
+
 @entry_kernel
-def _serve(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints) -> None:
-    state[index.TURN] += 1
-    turn, filled_before, newest, oldest = state[index.TURN], state[index.NUM_FILLED], state[NEWEST], state[OLDEST]
-    misses, same_batch_hits = 0, 0  # hits on rows that came in with this batch
-    for row in ids:
-        slot = index.find_slot(cell, bucket, row)
-        if slot == NO_SLOT:
+def _copy_rows(old_table: Ints, old_ring: Slots, table: Ints, ring: Slots, state: Ints) -> None:
+    """Copy rows by the time of their last use, which is counted from 0 again."""
+    rows, batch_start, mask = 0, 0, len(old_ring) - 1
+    for time in range(state[OLDEST], state[NOW]):
+        prefetch_line(old_table, old_ring[(time + AHEAD) & mask], 0)
+        old = old_ring[time & mask]
+        stamp = old_table[old, STAMP]
+        if stamp >> 1 == time:
+            position = find_position(table, old_table[old, ROW])
+            table[position, ROW], table[position, STAMP] = old_table[old, ROW], 2 * rows + (stamp & 1)
+            ring[rows] = position
+            rows += 1
+            batch_start += time < state[BATCH_START]
+    state[OCCUPIED], state[OLDEST], state[NOW], state[BATCH_START] = rows, 0, rows, batch_start
+
+
+@entry_kernel
+def _serve(table: Ints, ring: Slots, state: Ints, ids: Ints, counts: Ints) -> Any:
+    """Serve ids until the table or the ring is full; return how many were served."""
+    capacity, held, occupied, oldest, now, batch_start = state
+    misses, evictions, same_batch_hits, lookups = 0, 0, 0, 0
+    mask, limit = len(ring) - 1, MAX_LOAD * len(table)
+    while lookups < len(ids) and occupied < limit and now - oldest < len(ring):
+        prefetch_record(table, ids, lookups)
+        row = ids[lookups]
+        lookups += 1
+        position = find_position(table, row)
+        is_new = 1  # in this batch
+        if table[position, ROW] == row:
+            stamp = table[position, STAMP]
+            is_new = stamp & 1 & (stamp >= 2 * batch_start)
+            same_batch_hits += is_new
+        else:
             misses += 1
-            if state[index.NUM_FILLED] < state[index.CAPACITY]:
-                slot = state[index.NUM_FILLED]
-                state[index.NUM_FILLED] += 1
+            occupied += table[position, ROW] == EMPTY
+            table[position, ROW] = row
+            if held < capacity:
+                held += 1
             else:
-                slot, oldest = oldest, cell[oldest, NEWER]
-                index.unlink_slot(cell, bucket, slot)
-                if oldest == NO_SLOT:
-                    newest = NO_SLOT
-                else:
-                    cell[oldest, OLDER] = NO_SLOT
-            cell[slot, index.ROW], cell[slot, index.LAST_TURN] = row, turn
-            index.link_slot(cell, bucket, slot)
-        else:
-            same_batch_hits += cell[slot, index.LAST_TURN] == turn
-            if slot == newest:
-                continue
-            newer, older = cell[slot, NEWER], cell[slot, OLDER]
-            cell[newer, OLDER] = older
-            if older == NO_SLOT:
-                oldest = newer
-            else:
-                cell[older, NEWER] = newer
-        cell[slot, NEWER], cell[slot, OLDER] = NO_SLOT, newest
-        if newest == NO_SLOT:
-            oldest = slot
-        else:
-            cell[newest, NEWER] = slot
-        newest = slot
-    state[NEWEST], state[OLDEST] = newest, oldest
-    counts[index.MISSES], counts[index.MISSED_LOOKUPS] = misses, misses + same_batch_hits
-    counts[index.EVICTED] = misses - (state[index.NUM_FILLED] - filled_before)
+                evictions += 1
+                while table[ring[oldest & mask], STAMP] >> 1 != oldest:
+                    oldest += 1
+                    prefetch_line(table, ring[(oldest + AHEAD) & mask], 0)
+                occupied -= remove_row(table, ring[oldest & mask])
+                oldest += 1
+        table[position, STAMP] = 2 * now + is_new
+        ring[now & mask] = position
+        now += 1
+    state[HELD], state[OCCUPIED], state[OLDEST], state[NOW] = held, occupied, oldest, now
+    counts[index.MISSES] += misses
+    counts[index.MISSED_LOOKUPS] += misses + same_batch_hits
+    counts[index.EVICTED] += evictions
+    return lookups
