@@ -26,11 +26,12 @@ SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 CELL_SEPARATOR = "\x1f"  # cells of rows that wait
 Cell = str | float | None
+SectionCells = tuple[tuple[str, ...], str]  # a section's names and its cells as text, with CELL_SEPARATOR between cells
+Section = Mapping[str, Cell] | SectionCells
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
 MAX_MERGED = 1024  # sets of devices whose constants are kept together
 _MERGED: dict[tuple[Any, ...], tuple[Sequence[Mapping[str, float]], Mapping[str, float]]] = {}
 SECTIONS = 1 + len(GROUPS) + 5
-SectionCells = tuple[tuple[str, ...], str]  # a section's names and its cells, between them BETWEEN
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
 Header = tuple[dict[str, None], ...]
 
@@ -44,7 +45,7 @@ class SectionText(NamedTuple):
     joined_cells: the column names, and the cells' texts joined to one string.
     """
 
-    section: Mapping[str, Cell]
+    section: Section
     values: Sequence[object]
     cells: Sequence[str]
     joined_cells: SectionCells
@@ -61,7 +62,7 @@ def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
     return csv_of(map(result_row, results, repeat(fidelity)))
 
 
-def csv_of(rows: Iterable[Row]) -> str:
+def csv_of(rows: Iterable[Sequence[Section]]) -> str:
     """Return rows of the table as CSV.
 
     Rows are read one by one. All of them are kept as text until the last row is read, because it can add columns.
@@ -92,7 +93,7 @@ def _lines(columns: Header, rows: Iterable[Sequence[SectionCells]]) -> Iterator[
         yield ",".join([text for _, text in written_sections]) + "\n"
 
 
-def _texts(rows: Iterable[Row]) -> Iterator[list[SectionCells]]:
+def _texts(rows: Iterable[Sequence[Section]]) -> Iterator[list[SectionCells]]:
     """Yield names and texts of each row's sections, those of the row before where a section is the same."""
     section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
     for row in rows:
@@ -103,16 +104,18 @@ def _texts(rows: Iterable[Row]) -> Iterator[list[SectionCells]]:
         yield [section.joined_cells for section in section_texts]
 
 
-def _text(section: Mapping[str, Cell], previous: SectionText) -> SectionText:
+def _text(section: Section, previous: SectionText) -> SectionText:
     """Return a section's text; often most of its cells, or all, are those of the row before."""
+    if isinstance(section, tuple):
+        return SectionText(section, (), (), section)
     names, values = tuple(section), tuple(section.values())
-    if names != previous.joined_cells[0]:
+    if names != previous.joined_cells[0] or len(names) != len(previous.values):
         previous = SectionText(section, (UNKNOWN,) * len(names), names, (names, ""))
     elif all(map(is_, values, previous.values)):
         return previous
     cell_triples = zip(values, previous.values, previous.cells, strict=True)
     cells = [
-        cell if cell_value is previous_value else repr(cell_value) if type(cell_value) is float else _cell(cell_value)
+        cell if cell_value is previous_value else repr(cell_value) if type(cell_value) is float else cell_text(cell_value)
         for cell_value, previous_value, cell in cell_triples
     ]
     return SectionText(section, values, cells, (previous.joined_cells[0], CELL_SEPARATOR.join(cells)))
@@ -195,10 +198,11 @@ def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def _line(cells: Iterable[Cell]) -> str:
-    return (",".join(map(_cell, cells)) or '""') + "\n"
+    return (",".join(map(cell_text, cells)) or '""') + "\n"
 
 
-def _cell(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
+    """Return a cell as it stands in a CSV file."""
     return _quoted(cell) if isinstance(cell, str) else "" if cell is None else repr(cell)
 
 

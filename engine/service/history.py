@@ -16,13 +16,13 @@ from pathlib import Path
 from .. import version
 from ..core.figures import count
 from ..errors import BadInput, EmberpoolError
-from ..results.result import Result
+from ..results.csv_table import Section
 from ..scenario import knobs
 from ..scenario.keys import Fidelity
 from ..scenario.renamed import todays_knob
 from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from ..store import result_rows
-from ..store.database import FAILED, FINISHED, OPEN, check_requests, open_store, transaction
+from ..store.database import FAILED, OPEN, check_requests, open_store, transaction
 from ..store.quota import shrink
 from ..sweep import links
 from ..sweep.questions import LinkQuestions
@@ -224,23 +224,25 @@ def _texts_of_json(text: object) -> Texts:
         return {}
 
 
-def results(path: Path, request: int) -> Iterator[Result]:
-    """Yield a request's results in the order of its points, one at a time."""
-    query = f"SELECT key FROM points WHERE request = ? AND state = {FINISHED} ORDER BY position"
-    with open_store(path) as store:
-        for (name,) in store.execute(query, (request,)):
-            if result := result_rows.load_result(store, name):
-                yield result
+def table_rows(path: Path, requests: Sequence[int]) -> Iterator[tuple[Section, ...]]:
+    """Yield the undamaged results of requests as rows of the CSV table, in the order of the points."""
+    reader = result_rows.TableReader()
+    return (reader.row(name, text) for request in requests for name, text in _result_texts(path, request))
 
 
 def result_lines(path: Path, request: int) -> Iterator[str]:
     """Yield each undamaged result of a request as one line of JSON."""
+    return (f"{result_rows.complete_text(text)}\n" for _, text in _result_texts(path, request))
+
+
+def _result_texts(path: Path, request: int) -> Iterator[tuple[str, str]]:
+    """Yield key and text of each undamaged result of a request, in the order of its points."""
     query = """SELECT r.key, r.result, r.checksum FROM points p JOIN results r ON r.key = p.key
         WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
     with open_store(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
             if result_rows.is_as_written(name, text, checksum):
-                yield f"{result_rows.complete_text(text)}\n"
+                yield name, text
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

@@ -27,7 +27,6 @@ from .schema import SOUND_POINT, UNTRAINED
 
 UNFINISHED, COMPLETED, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
-RESULTS = '"results":'
 KERNELS = re.compile('"arithmetic":"([^"]{,100})"')
 POINT_ROWS = f"""SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
     WHERE p.request = ? AND p.state = 1 AND r.code = ? AND {SOUND_POINT}"""
@@ -180,7 +179,7 @@ def _parse_results(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
     import pyarrow
     from pyarrow import json as arrow
 
-    lines = "\n".join(map(_results_json, texts)).encode()
+    lines = "\n".join(map(result_rows.results_json, texts)).encode()
     if not lines.strip(b"{}\n"):
         return
     schema = pyarrow.schema([(metric.name, pyarrow.float64()) for metric in all_metrics()])
@@ -193,12 +192,3 @@ def _parse_results(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
         numbers = table[name].cast(pyarrow.float64()).to_numpy()
         if not np.isnan(numbers).all():
             yield name, numbers
-
-
-def _results_json(text: str) -> str:
-    """Return the JSON object of results in a row.
-
-    It has no object inside, and its quotes are escaped.
-    """
-    start = text.index(RESULTS) + len(RESULTS)
-    return text[start : text.index("}", start) + 1]

@@ -6,21 +6,29 @@ Knobs with their default values are left out of the JSON.
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from .. import version
 from ..core.part_files.known import MAX_KNOWN_PARTS
 from ..core.part_files.use import accept_parts
+from ..results.csv_table import CELL_SEPARATOR, Section, SectionCells, cell_text, constants_in_use
 from ..results.result import Result, from_json
+from ..scenario import knobs
 from ..scenario.keys import Fidelity, KnobTexts, changed_knobs, group_texts, key
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import GROUPS, KNOBS, Scenario, named_model, with_values
+from ..sweep import link_parts
 from .database import checksum, open_store
 from .quota import USE_SECONDS, note_use
 
 PARTS = "part"  # no knob is called so
+MODEL = "model.name"  # sets other knobs
+ADDRESS = "scenario key", "model version", "arithmetic"
+NO_CELLS: SectionCells = (), ""
+SCENARIO, OUTCOME, RESULTS, ARITHMETIC = '{"scenario":', '"outcome":', '"results":', '"arithmetic":'  # in a row's text
 KEY_COLUMNS = {"results": "key", "trainings": "class"}
 
 
@@ -53,6 +61,87 @@ def complete_text(text: str) -> str:
     """Return the JSON text of a row with all knobs added, on one line."""
     content = json.loads(text)
     return _line({**content, "scenario": {**_defaults()[1], **content["scenario"]}})
+
+
+class TableReader:
+    """Reads rows of the store as rows of the CSV table, without a Result of each.
+
+    A row takes over all knobs that it shares with the row before it. A number's text in JSON is its cell.
+    """
+
+    def __init__(self) -> None:
+        self._settings: Mapping[str, Any] | None = None
+        self._scenario = Scenario()
+        self._cells: list[list[str]] = []  # of knobs, by group
+        self._knobs: list[SectionCells] = []
+        self._constants: Section = {}
+        self._names: tuple[Sequence[str], tuple[str, ...]] = (), ()
+
+    def row(self, name: str, text: str) -> tuple[Section, ...]:
+        """Return the row of a result with key `name`; raises BadInput for knobs that are not allowed."""
+        if f"&{link_parts.PARAMETER}=" in text:
+            from_json(json.loads(text))  # makes the user's own parts known
+        settings, end = _parse(text, len(SCENARIO))
+        self._read_knobs(settings)
+        outcome, _ = _parse(text, text.index(OUTCOME, end) + len(OUTCOME))
+        kernels, _ = _parse(text, text.rindex(ARITHMETIC) + len(ARITHMETIC))
+        address = CELL_SEPARATOR.join((name, version.MODEL, cell_text(kernels)))
+        ending = NO_CELLS, (ADDRESS, address), self._constants, (("outcome",), cell_text(outcome))
+        return *self._knobs, self._results(results_json(text)), *ending
+
+    def _read_knobs(self, settings: Mapping[str, Any]) -> None:
+        """Set the cells of knobs and constants to those of a row's JSON object of knobs."""
+        before, known = self._scenario, self._settings
+        if known is None or settings.get(MODEL) != known.get(MODEL):
+            self._scenario = with_values(Scenario(), settings)
+            self._cells = [[*map(cell_text, group.texts.values())] for group in group_texts(self._scenario)]
+            self._knobs = [(names, CELL_SEPARATOR.join(cells)) for names, cells in zip(_knob_names(), self._cells, strict=True)]
+        else:
+            usual = named_model(settings[MODEL]) if MODEL in settings else {}
+            changes = {path: usual.get(path, KNOBS[path].default) for path in known.keys() - settings.keys()}
+            # 0.0 equals -0.0, whose text differs
+            changes |= {path: v for path, v in settings.items() if not v or known.get(path, NO_CELLS) != v}
+            self._scenario = with_values(before, changes)
+            for path in changes:
+                group, place, value_of = _place(path)
+                self._cells[group][place] = cell_text(knobs.write(KNOBS[path], value_of(self._scenario)))
+            for group in {_place(path)[0] for path in changes}:
+                self._knobs[group] = self._knobs[group][0], CELL_SEPARATOR.join(self._cells[group])
+        if known is None or self._scenario.machine is not before.machine or self._scenario.system != before.system:
+            constants = constants_in_use(self._scenario)
+            self._constants = self._constants if constants == self._constants else constants
+        self._settings = settings
+
+    def _results(self, results: str) -> SectionCells:
+        """Return the names and cells of a JSON object of numbers."""
+        pieces = results.split('"')
+        written = pieces[1::2]
+        if written != self._names[0]:
+            self._names = written, tuple(json.loads(results))
+        cells = "".join(pieces[2::2]).removesuffix("}").replace(":", "").replace("null", "")
+        return self._names[1], cells.replace(",", CELL_SEPARATOR)
+
+
+@cache
+def _knob_names() -> tuple[tuple[str, ...], ...]:
+    """Return the paths of the knobs of each group, first of those outside groups."""
+    return tuple(tuple(path for path in KNOBS if path.rpartition(".")[0] == group) for group in ("", *GROUPS))
+
+
+@cache
+def _place(path: str) -> tuple[int, int, Callable[[Scenario], Any]]:
+    """Return the number of a knob's group, its place in the group, and the function that reads it."""
+    number = ("", *GROUPS).index(path.rpartition(".")[0])
+    return number, _knob_names()[number].index(path), attrgetter(path)
+
+
+def results_json(text: str) -> str:
+    """Return the JSON object of results in a row.
+
+    It has no object inside, and its quotes are escaped.
+    """
+    start = text.index(RESULTS) + len(RESULTS)
+    return text[start : text.index("}", start) + 1]
 
 
 @cache
@@ -127,3 +216,4 @@ def _number(scalar: Any) -> Any:
 
 
 _line = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_number).encode
+_parse = json.JSONDecoder().raw_decode

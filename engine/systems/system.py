@@ -269,7 +269,12 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
     If none is chosen, it is the smallest chassis of two sockets that has places for the node's GPUs.
     """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
-    return machine.chassis or next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
+    return machine.chassis or _smallest_chassis(gpus)
+
+
+@cache
+def _smallest_chassis(gpus: int) -> str:
+    return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:

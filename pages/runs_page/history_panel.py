@@ -109,7 +109,7 @@ def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
     """
     if sum(run.num_results for run in chosen_runs) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
-    return csv_table.csv_text((result for run in chosen_runs for result in history.results(runs.STORE, run.request)), run_kind)
+    return csv_table.csv_of(history.table_rows(runs.STORE, [run.request for run in chosen_runs]))
 
 
 def _json_lines(chosen_runs: Sequence[PastRequest]) -> str:

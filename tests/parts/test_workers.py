@@ -66,7 +66,7 @@ def test_a_service_finishes_what_was_asked_for_when_the_folder_is_gone(how, fold
     shutil.rmtree(folder.path)
     folder.elsewhere()
     service.serve(store, 2, 0.0, request=request)
-    assert [found.results for found in history.results(store, request)] == expected
+    assert [json.loads(line)["results"] for line in history.result_lines(store, request)] == expected
     assert history.varied_texts(store, request)["machine.pmem"] == [one.machine.pmem for one in scenarios]
     assert "part=media:crystal" not in history.link(store, request) and "part=gpu:mine:" in history.link(store, request)
 
@@ -80,7 +80,7 @@ def test_a_request_has_as_many_parts_as_a_folder(folder, tmp_path):
     request = requests.submit(store, scenarios, "estimate", keeps_on=True)
     folder.elsewhere()
     service.serve(store, 1, 0.0, request=request)
-    assert len([*history.results(store, request)]) == 40
+    assert len([*history.table_rows(store, [request])]) == 40
 
 
 @pytest.mark.slow
@@ -140,4 +140,5 @@ def test_a_real_cluster_gives_the_table_of_this_computer(folder, tmp_path):
         for process in processes:
             process.terminate()
             process.wait(20)
-    assert [one.results for one in history.results(store, request)] == [ep.run(one)[0].results for one in scenarios]
+    found = [json.loads(line)["results"] for line in history.result_lines(store, request)]
+    assert found == [ep.run(one)[0].results for one in scenarios]

@@ -135,7 +135,7 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     (entry,) = history.past_requests(store)
     assert (entry.request, entry.state, entry.num_points, entry.num_results, entry.num_failures) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
-    assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
+    assert [*history.table_rows(store, [theirs]), *history.result_lines(store, theirs)] == []
     assert (
         num_finished(metric_columns.columns_of_request(store, theirs))
         == num_finished(metric_columns.columns_of_keys(store, names))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.errors import BadFile
+from engine.results.csv_table import csv_of, csv_text
 from engine.results.result import Result, from_json
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, values, with_values
@@ -16,7 +18,10 @@ from engine.service.worker import _scenario, _with_changes
 from engine.store import requests, result_rows, status
 from engine.store.database import open_store, transaction
 from tests import strategies
+from tests.cases import examples
 from tests.service_fakes import ask, kept_result, scenario, scenarios
+
+METRICS = ({"Loss": -0.0, "AUC": None}, {"Loss": 1e-300, "AUC": 0.1 + 0.2}, {}, {"Größe [µs]": 5, "Loss": 3e22})
 
 
 def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
@@ -50,6 +55,17 @@ def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Sc
     assert from_json(json.loads(text)) == result
     whole = one.model.name != Scenario().model.name
     assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))
+
+
+@examples(20)
+@given(scenarios=st.lists(strategies.scenarios, min_size=2, max_size=4), sizes=st.lists(st.sampled_from((64, 128)), min_size=1))
+def test_rows_read_for_a_table_are_those_of_results(scenarios: list[Scenario], sizes: list[int]) -> None:
+    changes = [{"data.batch_size": size, "data.locality": zero} for size in sizes for zero in (0.0, -0.0)]
+    points = [with_values(scenario, change) for scenario in (Scenario(), *scenarios) for change in changes]
+    results = [Result(point, True, f'It "ran", {n}.', METRICS[n % len(METRICS)]) for n, point in enumerate(points)]
+    reader = result_rows.TableReader()
+    rows = [reader.row(key(result.scenario, "full"), result_rows.row_text(result)) for result in results]
+    assert csv_of(rows) == csv_text(results, "full")
 
 
 def differs(text: str) -> list[tuple[str, object]]:
