@@ -80,7 +80,7 @@ def call(arguments: argparse.Namespace) -> int:
     lines = [
         csv_table.result_row(point, "estimate", _answers(point, full_runs.get(point.scenario), names)) for point in front_points
     ]
-    output.write(arguments.csv, csv_table.csv_lines(csv_table.header_of_rows(lines), lines))
+    output.write(arguments.csv, csv_table.csv_of(lines))
     _say(searched, axes, full_runs, objectives)
     output.note(sequence_note_of_points([point.scenario for point in searched.results]))
     return INTERRUPTED if searched.interrupted else 0

@@ -34,7 +34,6 @@ from .parser import BAD_INPUT, BUG, FAILED, Subparsers, add_outputs, add_store
 TICK_SECONDS = 0.5
 MOST_ROUNDS = 3
 KEPT_SECONDS = 10.0  # a sweep of estimates that is likely to take longer is kept, so that it can be interrupted
-MAX_HELD_ESTIMATES = 5000  # estimates that are remembered from the first look to the table; more are made again
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,15 @@ def call(arguments: argparse.Namespace) -> int:
         sweep_end = _stored_sweep(arguments, points, fidelity, selection.data_file, questions)
     columns = sweep_end.survey.columns
     order, rank = sweep_arguments.selected_rows(questions, columns)
-    rows = sweep_tables.rows(
-        points, fidelity, sweep_end.outcomes, order.tolist(), lambda place: questions.row(columns, int(rank[place]), place)
+    rows = sweep_tables.ordered_rows(
+        points,
+        fidelity,
+        sweep_end.survey,
+        sweep_end.outcomes,
+        order.tolist(),
+        lambda place: questions.row(columns, int(rank[place]), place),
     )
-    output.write(arguments.csv, csv_table.csv_lines(sweep_end.survey.header, (row for row, _ in rows)))
+    output.write(arguments.csv, csv_table.csv_lines(sweep_end.survey.header, rows))
     sweep_arguments.print_answers(questions, points, columns, rank, points.is_possible)
     output.note(points.sequence_note)
     if note := arithmetic.mixed_kernels_note(sweep_end.survey.kernels):
@@ -97,24 +101,18 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def _estimated_sweep(points: Sweep, questions: sweep_arguments.SweepQuestions) -> SweepEnd:
-    """Estimate all points here and forget them; rows of many are estimated again as they are written."""
+    """Estimate all points here, and hold their rows; KEPT_SECONDS limits their number."""
     failed: list[str] = []
-    results: dict[Scenario, Result] = {}
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
         for position, result in enumerate(sweep_tables.estimate_in_groups(scenarios, failed)):
             if position % sweep_tables.GROUP_SIZE == 0:
                 progress_bar.draw(position / len(points), f"{count(position)} of {count(len(points), 'point')}")
-            if len(points) <= MAX_HELD_ESTIMATES:
-                results[result.scenario] = result
             yield result
 
-    def repeated_outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        return map(results.__getitem__, scenarios) if results else sweep_tables.estimate_in_groups(scenarios, [])
-
     with progress_bar.visible_bar():
-        survey = sweep_tables.survey(points, "estimate", outcomes, questions)
-    return SweepEnd(survey, repeated_outcomes, tuple(failed))
+        survey = sweep_tables.survey(points, "estimate", outcomes, questions, hold_rows=True)
+    return SweepEnd(survey, outcomes, tuple(failed))
 
 
 def _stored_sweep(

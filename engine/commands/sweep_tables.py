@@ -1,6 +1,6 @@
 """The tables of a sweep, read point by point to save memory.
 
-First the numbers that the answers need are read, then the rows. Only a few numbers of each point stay in memory.
+First the numbers that the answers need are read, then the rows. Of a long sweep, only a few numbers of each point stay in memory.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,16 +32,23 @@ class Survey:
     columns: the numbers that answers need, by name, in the order of the sweep's points.
     any_ran: whether any point ran.
     kernels: the arithmetic kernels with which trained points were computed.
+    rows: the rows as text, in the order of the sweep's points, if they are held.
     """
 
     header: csv_table.Header
     columns: Mapping[str, Array]
     any_ran: bool
     kernels: frozenset[str] = frozenset()
+    rows: Sequence[csv_table.RowText] = ()
 
 
-def survey(points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
-    """Return the survey of all points; raises LookupError if a point has no outcome."""
+def survey(
+    points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: SweepQuestions, *, hold_rows: bool = False
+) -> Survey:
+    """Return the survey of all points; raises LookupError if a point has no outcome.
+
+    A held row takes 2 kB.
+    """
     size = len(points.is_possible)
     columns = {name: np.full(size, np.nan) for name in questions.names}
     run_count, kernels = 0, set()
@@ -59,7 +66,25 @@ def survey(points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: Swe
                 kernels.update([result.arithmetic] if result.training else [])
             yield row
 
-    return Survey(csv_table.header_of_rows(looked()), columns, run_count > 0, frozenset(kernels))
+    held = [*csv_table.row_texts(looked())] if hold_rows else []
+    header = csv_table.header_of_texts(held) if hold_rows else csv_table.header_of_rows(looked())
+    return Survey(header, columns, run_count > 0, frozenset(kernels), held)
+
+
+def ordered_rows(
+    points: Sweep,
+    fidelity: Fidelity,
+    survey: Survey,
+    outcomes: Outcomes,
+    order: Sequence[int],
+    answers: Callable[[int], Mapping[str, csv_table.Cell]],
+) -> Iterator[csv_table.RowText]:
+    """Yield the table's rows of the points at the indices `order`, as text; rows that are not held are read again."""
+    if not survey.rows:
+        yield from csv_table.row_texts(row for row, _ in rows(points, fidelity, outcomes, order, answers))
+    for place in order if survey.rows else ():
+        row = survey.rows[place]
+        yield csv_table.with_answers(row, answers(place)) if points.is_possible[place] else row
 
 
 def rows(

@@ -32,6 +32,8 @@ Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, a
 MAX_MERGED = 1024  # sets of devices whose constants are kept together
 _MERGED: dict[tuple[Any, ...], tuple[Sequence[Mapping[str, float]], Mapping[str, float]]] = {}
 SECTIONS = 1 + len(GROUPS) + 5
+RowText = Sequence[SectionCells]
+ANSWERS = 2 + len(GROUPS)  # the index of the section
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
 Header = tuple[dict[str, None], ...]
 
@@ -67,20 +69,15 @@ def csv_of(rows: Iterable[Sequence[Section]]) -> str:
 
     Rows are read one by one. All of them are kept as text until the last row is read, because it can add columns.
     """
-    waiting = [*_texts(rows)]
-    shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
-    return "".join(_lines(header_of_rows(shape for shape, _ in shapes), waiting))
+    waiting = [*row_texts(rows)]
+    return "".join(csv_lines(header_of_texts(waiting), waiting))
 
 
-def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
+def csv_lines(columns: Header, rows: Iterable[RowText]) -> Iterator[str]:
     """Yield the table's lines as CSV, beginning with the header `columns`.
 
     Only one row is in memory at a time.
     """
-    return _lines(columns, _texts(rows))
-
-
-def _lines(columns: Header, rows: Iterable[Sequence[SectionCells]]) -> Iterator[str]:
     section_columns = [(part, tuple(names)) for part, names in enumerate(columns) if names]
     yield _line([name for _, names in section_columns for name in names])
     written_sections: list[tuple[SectionCells | None, str]] = [(None, "")] * len(section_columns)
@@ -93,7 +90,7 @@ def _lines(columns: Header, rows: Iterable[Sequence[SectionCells]]) -> Iterator[
         yield ",".join([text for _, text in written_sections]) + "\n"
 
 
-def _texts(rows: Iterable[Sequence[Section]]) -> Iterator[list[SectionCells]]:
+def row_texts(rows: Iterable[Sequence[Section]]) -> Iterator[RowText]:
     """Yield names and texts of each row's sections, those of the row before where a section is the same."""
     section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
     for row in rows:
@@ -160,6 +157,18 @@ def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
         for columns, section in zip(section_columns, row, strict=True):
             columns.update(dict.fromkeys(section))
     return section_columns
+
+
+def header_of_texts(rows: Iterable[RowText]) -> Header:
+    """Return the column names of rows as text, as `header_of_rows` does."""
+    shapes = groupby(tuple([names for names, _ in sections]) for sections in rows)
+    return header_of_rows(shape for shape, _ in shapes)
+
+
+def with_answers(row: RowText, answers: Mapping[str, Cell]) -> RowText:
+    """Return a row as text with other answers."""
+    cells = CELL_SEPARATOR.join(map(cell_text, answers.values()))
+    return *row[:ANSWERS], (tuple(answers), cells), *row[ANSWERS + 1 :]
 
 
 def constants_in_use(scenario: Scenario) -> Mapping[str, float]:

@@ -146,6 +146,19 @@ def test_a_search_writes_the_front_and_confirms_some_of_it_by_full_runs(store: P
     assert said.startswith("4 estimates. ") and "full runs: Step time [ms] of the estimate is at most" in said
 
 
+def test_a_short_sweep_estimates_each_point_once_for_the_table_of_a_kept_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("sweep", "--estimate", "--preset", "optane-rm1", *GRID, "--axis", "model.top_mlp=256-1,256-2", "--pareto")
+    kept, short = tmp_path / "kept.csv", tmp_path / "short.csv"
+    refused = main([*words, "--csv", str(kept), "--jobs", "1", "--store", str(tmp_path / "kept.sqlite")])
+    estimated: list[Scenario] = []
+    estimates = sweep_tables.estimates
+    monkeypatch.setattr(sweep_tables, "estimates", lambda group: estimated.extend(group) or estimates(group))
+    assert main([*words, "--csv", str(short)]) == refused != 0
+    assert short.read_bytes() == kept.read_bytes() and len(estimated) == len(set(estimated)) == 12
+
+
 def test_a_target_out_of_reach_ends_with_how_near_one_comes(capsys: pytest.CaptureFixture[str]) -> None:
     words = "search --csv - --preset tiny --evaluations 20 --where Nodes>=5"
     assert main(words.split()) == 3
