@@ -1,6 +1,7 @@
 """The scoreboard: each family's errors on published numbers out of sample, and a chart."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache, lru_cache
 from math import ceil, floor, log10
 
@@ -10,10 +11,12 @@ import streamlit as st
 from engine import version
 from engine.campaign.reference_points import published_figures
 from engine.core import figures as figures_text
+from engine.validation import kept_numbers
 from engine.validation.accepted import read_record, worse_numbers
 from engine.validation.claims import SAMPLES, families
 from engine.validation.scoreboard import NEAR_PERCENT, PublishedNumber, score_lines, scores
 from engine.validation.validate import ClaimVerdict
+from pages.answers import runs
 from pages.graphics import chart
 from pages.graphics.charts import FIT_WIDTH, INK, LOG, Spec, axis, layer, nominal, quantity, tooltip_fields
 from pages.ui import palette
@@ -94,8 +97,13 @@ def finding(numbers: Sequence[PublishedNumber]) -> str:
 
 @lru_cache(maxsize=1)
 def figures(model: str) -> tuple[PublishedNumber, ...]:
-    """Return the published numbers that no preset claims, cached by model version."""
-    return scores((), published_figures())
+    """Return the published numbers that no preset claims, cached by model version, and kept for later processes."""
+    file = runs.STORE.with_name("figures.txt")
+    if (kept := kept_numbers.read_numbers(file)) is not None:
+        return tuple(PublishedNumber(**fields) for fields in kept)
+    numbers = scores((), published_figures())
+    kept_numbers.write_numbers(file, [asdict(number) for number in numbers])
+    return numbers
 
 
 def table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:

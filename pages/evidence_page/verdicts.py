@@ -1,9 +1,10 @@
-"""The verdicts on all claims, computed one run after another; each process caches them.
+"""The verdicts on all claims, computed one run after another, and kept for later processes.
 
-The cache is by model version.
+Each process caches them by model version.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 
@@ -13,21 +14,30 @@ from engine import version
 from engine.core.figures import duration
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
-from engine.validation import validate
+from engine.validation import kept_numbers, validate
 from engine.validation.causes import sibling_trials, with_cause
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
-from pages.answers import later
+from pages.answers import later, runs
 from pages.ui.plain import escape_markdown
 
 # Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
 COMPUTE_LOCK = Lock()
 _VERDICTS: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
+_DIGESTS: dict[str, str] = {}  # by preset, of the content from which its verdicts were computed
 
 
 def are_known() -> bool:
-    """Return whether this process has computed every verdict of this model version."""
-    return all((name, version.MODEL) in _VERDICTS for name in _claiming_presets())
+    """Return whether this process has every verdict of this model version, computed or kept by an earlier process."""
+    names = _claiming_presets()
+    if any((name, version.MODEL) not in _VERDICTS for name in names):
+        kept = kept_numbers.read_numbers(_kept_file()) or {}
+        _VERDICTS.update({(name, version.MODEL): kept_numbers.verdicts_of(name, kept[name]) for name in names if name in kept})
+    return all((name, version.MODEL) in _VERDICTS for name in names)
+
+
+def _kept_file() -> Path:
+    return runs.STORE.with_name("verdicts.txt")
 
 
 def all_verdicts() -> tuple[ClaimVerdict, ...]:
@@ -52,14 +62,18 @@ def compute() -> None:
         )
         with COMPUTE_LOCK:
             if (name, version.MODEL) not in _VERDICTS:
-                _VERDICTS[name, version.MODEL] = tuple(later.worker_result(validate.validate, (name,)))
+                _DIGESTS[name], _VERDICTS[name, version.MODEL] = later.worker_result(kept_numbers.dated_verdicts, name)
         done_seconds += work[name]
+    if {_DIGESTS.get(name) for name in names} == {kept_numbers.content_digest()}:
+        fields = {name: kept_numbers.computed_fields(_VERDICTS[name, version.MODEL]) for name in names}
+        kept_numbers.write_numbers(_kept_file(), fields)
     bar.empty()
 
 
 def forget() -> None:
-    """Forget all verdicts."""
+    """Forget all verdicts of this process."""
     _VERDICTS.clear()
+    _DIGESTS.clear()
 
 
 def _claiming_presets() -> list[str]:

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,20 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
     assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING) + len(published_figures())
     again = opened()
     assert len(made_up) == runs and again.header[0].value == app.header[0].value
+
+
+def test_a_later_process_shows_kept_verdicts_and_computes_those_of_a_damaged_file(made_up):
+    header, runs = opened().header[0].value, len(made_up)
+    kept, computed, numbers = Path(".emberpool/verdicts.txt"), [], scoreboard_panel.figures(version.MODEL)
+    for damage in ("", "x"):
+        for forget in (made_up.clear, validate._run.cache_clear, verdicts.forget, scoreboard_panel.figures.cache_clear):
+            forget()
+        kept.write_text(kept.read_text() + damage)
+        app = opened()
+        assert not app.exception and app.header[0].value == header
+        assert scoreboard_panel.figures(version.MODEL) == numbers
+        computed.append(len(made_up))
+    assert computed[0] < runs / 4 and computed[1] == runs  # bars by stage need runs of their own
 
 
 def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
