@@ -7,7 +7,6 @@ the form of the parts.
 from collections.abc import Callable
 from itertools import chain
 
-from ..crashcheck.view import view_state
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
 from ..sweep import links
@@ -41,6 +40,8 @@ def check_link(opened_link: links.OpenedLink) -> links.OpenedLink:
             _check_metric(questions.metric)
         read_question(opened_link.scenario, questions)
     if opened_link.crash:
+        from ..crashcheck.view import view_state  # late: few links need these modules
+
         view_state(opened_link.crash)
     return opened_link
 

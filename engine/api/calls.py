@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.enough.question import baseline_of, make_question
 from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import find_smallest as smallest
-from ..analysis.verdict.allowed import narrow_parts
-from ..analysis.verdict.decide import decide as decided
-from ..analysis.verdict.report.asked import read_question
-from ..analysis.verdict.report.content import verdict_content
 from ..core.part_files.use import look_at_folder
 from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
@@ -176,6 +172,11 @@ def decide(
     >>> decide("tiny", parts="gpu=h100-pcie")["verdict"]["feasible"]
     True
     """
+    from ..analysis.verdict.allowed import narrow_parts  # late: scripts that decide nothing import faster
+    from ..analysis.verdict.decide import decide as decided
+    from ..analysis.verdict.report.asked import read_question
+    from ..analysis.verdict.report.content import verdict_content
+
     changes = settings(knobs)
     questions = LinkQuestions(
         require=(require,) if isinstance(require, str) else tuple(require),

@@ -43,6 +43,15 @@ def aligned_copy(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+def run_positions(begins: Ints, lengths: Ints) -> Ints:
+    """Return the positions of all items in several runs, run after run.
+
+    A run has `lengths` items from `begins` on.
+    """
+    places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    return places
+
+
 @dataclass(frozen=True)
 class InColumns:
     """A dataclass of numbers of one design point, or of P design points.

@@ -63,6 +63,13 @@ def test_every_name_of_the_face_is_there_and_described() -> None:
     assert all(getattr(api, name).__doc__ for name in api.__all__)
 
 
+def test_the_package_is_imported_without_what_only_files_and_crash_checks_need() -> None:
+    words = [sys.executable, "-c", "import sys, emberpool; print(*sys.modules)"]
+    modules = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "emberpool.engine.estimates" in modules
+    assert not {"pyarrow", "pandas", "emberpool.engine.crashcheck"} & set(modules)
+
+
 def test_one_point_and_many_many_jobs_and_one_give_the_same_table() -> None:
     links = [2.0, 8.0, 64.0]
     together = api.estimate("dlrm-kaggle", cxl_bandwidth_GBps=links)

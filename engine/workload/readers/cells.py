@@ -4,9 +4,7 @@ Text files and Parquet files have the same rules. Blanks around a cell do not co
 missing cell. `ids` and `times` read cells with ids and times.
 """
 
-import re
 from contextlib import suppress
-from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,8 @@ from pyarrow import ArrowInvalid, ArrowNotImplementedError, compute, types
 
 from ...core.arrays import Flags, Floats
 from ...errors import BadFile
+from .guess import text_number
 from .ids import Place
-
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def plain_column(column: Any) -> Any:
@@ -67,11 +64,6 @@ def _numbers_of_texts(texts: Any) -> Floats:
     return np.array([text_number(cell) for cell in texts.to_pylist()])
 
 
-def text_number(cell: str) -> float:
-    """Return a text as a number, NaN for a text that is no number."""
-    return float(cell) if NUMBER.fullmatch(cell) else nan
-
-
 def missing_cells(column: Any) -> Flags:
     """Return flags of a column, True for a missing cell: null, empty or blank."""
     column = plain_column(column)
@@ -82,8 +74,3 @@ def missing_cells(column: Any) -> Flags:
 def is_text(kind: Any) -> bool:
     """Return whether an Arrow type is text."""
     return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a text is a number."""
-    return not isnan(text_number(cell))

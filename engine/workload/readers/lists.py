@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pyarrow import compute, types
 
-from ...core.arrays import Ints, Words
+from ...core.arrays import Ints, Words, run_positions
 from ...errors import BadFile
 from .cells import plain_column
 from .ids import Place
@@ -118,12 +118,3 @@ def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
     for field, (field_tokens, sizes) in enumerate(fields):
         tokens[run_positions(begins[:, field], sizes)] = field_tokens
     return tokens, begins[:, 0], lengths
-
-
-def run_positions(begins: Ints, lengths: Ints) -> Ints:
-    """Return the positions of all items in several runs, run after run.
-
-    A run has `lengths` items from `begins` on.
-    """
-    places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    return places

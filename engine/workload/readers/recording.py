@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Ints, Singles, Words
+from ...core.arrays import Ints, Singles, Words, run_positions
 from ...core.figures import count, exact
 from ...errors import BadFile
 from ..bags import length_spread
-from .lists import run_positions
 from .mapped import count_touched
 from .numbering import IdIndex
 

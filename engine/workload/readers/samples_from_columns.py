@@ -15,6 +15,7 @@ from ...core.arrays import Flags, Ints, Words
 from ...core.figures import count
 from ...errors import BadFile
 from . import cells
+from .guess import is_number
 from .ids import Place, id_tokens
 from .layouts import OPERATORS, Layout
 from .lists import MOST_LENGTH, ListTexts, is_list, join_fields
@@ -236,7 +237,7 @@ def _equal(values: Any, text: str) -> Flags:
     column = cells.plain_column(values)
     if types.is_boolean(column.type):
         return _is_among(column, [text.lower()])
-    if (types.is_integer(column.type) or types.is_floating(column.type)) and cells.is_number(text):
+    if (types.is_integer(column.type) or types.is_floating(column.type)) and is_number(text):
         return np.asarray(cells.column_numbers(column, str) == float(text))
     return _is_among(values, [text])
 
