@@ -79,7 +79,10 @@ def ordered_rows(
     order: Sequence[int],
     answers: Callable[[int], Mapping[str, csv_table.Cell]],
 ) -> Iterator[csv_table.RowText]:
-    """Yield the table's rows of the points at the indices `order`, as text; rows that are not held are read again."""
+    """Yield the rows of the points at the indices `order`, as text.
+
+    Rows that are not held are read again.
+    """
     if not survey.rows:
         yield from csv_table.row_texts(row for row, _ in rows(points, fidelity, outcomes, order, answers))
     for place in order if survey.rows else ():

@@ -91,7 +91,10 @@ def csv_lines(columns: Header, rows: Iterable[RowText]) -> Iterator[str]:
 
 
 def row_texts(rows: Iterable[Sequence[Section]]) -> Iterator[RowText]:
-    """Yield names and texts of each row's sections, those of the row before where a section is the same."""
+    """Yield names and texts of each row's sections.
+
+    They are those of the row before where a section is the same.
+    """
     section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
     for row in rows:
         section_texts = [

@@ -236,7 +236,7 @@ def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scena
 
 
 def changed_copy(original: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of a scenario or group with some fields changed: `replace` without a check."""
+    """Return a copy of a scenario or group with changed fields, without a check."""
     copy = object.__new__(type(original))
     object.__setattr__(copy, "__dict__", {**vars(original), **changes})
     return copy

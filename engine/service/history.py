@@ -225,7 +225,10 @@ def _texts_of_json(text: object) -> Texts:
 
 
 def table_rows(path: Path, requests: Sequence[int]) -> Iterator[tuple[Section, ...]]:
-    """Yield the undamaged results of requests as rows of the CSV table, in the order of the points."""
+    """Yield the undamaged results of requests as rows of the CSV table.
+
+    They come in the order of the requests and of their points.
+    """
     reader = result_rows.TableReader()
     return (reader.row(name, text) for request in requests for name, text in _result_texts(path, request))
 

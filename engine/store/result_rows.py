@@ -64,9 +64,9 @@ def complete_text(text: str) -> str:
 
 
 class TableReader:
-    """Reads rows of the store as rows of the CSV table, without a Result of each.
+    """A reader of stored rows as rows of the CSV table.
 
-    A row takes over all knobs that it shares with the row before it. A number's text in JSON is its cell.
+    It makes no Result. A row takes over all knobs that it shares with the row before it. A number's text in JSON is its cell.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,10 @@ class TableReader:
         self._names: tuple[Sequence[str], tuple[str, ...]] = (), ()
 
     def row(self, name: str, text: str) -> tuple[Section, ...]:
-        """Return the row of a result with key `name`; raises BadInput for knobs that are not allowed."""
+        """Return the row of a result with key `name`.
+
+        Raises BadInput for knobs that are not allowed.
+        """
         if f"&{link_parts.PARAMETER}=" in text:
             from_json(json.loads(text))  # makes the user's own parts known
         settings, end = _parse(text, len(SCENARIO))

@@ -1,4 +1,4 @@
-"""Numbers of the validation in a file, so that a later process need not compute them.
+"""Numbers of the validation in a file, for later processes.
 
 A file is read only if its first line is the digest of its text and of all that the numbers depend on.
 """
@@ -22,9 +22,10 @@ from .validate import ClaimVerdict, validate
 
 @cache
 def content_digest() -> str:
-    """Return a digest of the engine with its parts, the arithmetic kernels, and all presets with their claims.
+    """Return a digest of the engine, the arithmetic kernels, and all presets.
 
-    It is that of the files as this process has read them; "" if the engine's files have changed since its start.
+    The engine's files include its parts, and the presets' files their claims, as this process has read them. Return "" if the
+    engine's files have changed since its start.
     """
     if version.code_has_changed():
         return ""
@@ -33,7 +34,7 @@ def content_digest() -> str:
 
 
 def dated_verdicts(name: str) -> tuple[str, tuple[ClaimVerdict, ...]]:
-    """Compute the verdicts on a preset's claims; return them after this process's content digest."""
+    """Return the content digest of this process, and computed verdicts on a preset's claims."""
     verdicts = validate((name,))
     return "" if version.code_has_changed() else content_digest(), verdicts
 
@@ -52,7 +53,10 @@ def verdicts_of(name: str, numbers: Iterable[Any]) -> tuple[ClaimVerdict, ...]:
 
 
 def read_numbers(path: Path) -> Any:
-    """Return the numbers of a file as JSON has them; None if it is missing, damaged or of other content."""
+    """Return the numbers of a file as JSON has them.
+
+    Return None for a file that is missing, damaged or of other content.
+    """
     try:
         mark, _, text = path.read_text(encoding="utf-8").partition("\n")
         return json.loads(text) if content_digest() and mark == digest([content_digest(), text]) else None
@@ -61,7 +65,7 @@ def read_numbers(path: Path) -> Any:
 
 
 def write_numbers(path: Path, numbers: Any) -> None:
-    """Write numbers to a file for later processes; a file that cannot be written is left out."""
+    """Write numbers to a file for later processes, if it can be written."""
     text = json.dumps(numbers)
     if content_digest() and not version.code_has_changed():
         with suppress(BadFile, OSError):

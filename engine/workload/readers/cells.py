@@ -12,8 +12,8 @@ from pyarrow import ArrowInvalid, ArrowNotImplementedError, compute, types
 
 from ...core.arrays import Flags, Floats
 from ...errors import BadFile
-from .guess import text_number
 from .ids import Place
+from .records import text_number
 
 
 def plain_column(column: Any) -> Any:

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan, nan
 from typing import Literal
 
 from ...errors import BadFile
+from .records import is_number
 
 Role = Literal["label", "id", "list", "number", "time", "text", "constant"]
 ISO_TIME = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?")
@@ -18,7 +18,6 @@ OTHER_TIME = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}([ ,T]+\d{1,2}:\d{2}.*)
 NAMED_TIME = re.compile(  # a date that names its month or weekday
     r"(?=.*\d)(?=.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*\b).{6,64}$", re.I
 )
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")
 BRACKETED = re.compile(r"[\[({].*[\])}]", re.S)
 WORDS: Mapping[Role, re.Pattern[str]] = {
@@ -184,13 +183,3 @@ def _threshold(values: Sequence[float]) -> float:
     """Return the value that nearly half of the values reach: mostly 4 of ratings to 5."""
     thresholds = sorted(set(values), reverse=True)[:-1]
     return min(thresholds, key=lambda threshold: abs(sum(rating >= threshold for rating in values) / len(values) - 0.5))
-
-
-def text_number(cell: str) -> float:
-    """Return a text as a number, NaN for a text that is no number."""
-    return float(cell) if NUMBER.fullmatch(cell) else nan
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a text is a number."""
-    return not isnan(text_number(cell))

@@ -1,10 +1,12 @@
-"""Counts the records of a text, without parsing them.
+"""Counts the records of a text, without parsing them, and tells numbers from other cells.
 
 The count is compared with that of the parser. A quotation mark at the start of a field opens a quoted field, as in RFC 4180.
 Unless the mapping says that cells may hold line ends, a quoted field must end on its own line. If it does not, its quotation mark
 is stray: a parser would take the records that follow as part of the field.
 """
 
+import re
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from ...errors import BadFile
 
 QUOTED, LITERAL, MULTILINE = "", "none", "multiline"  # meanings of quotation marks, as a mapping names them
 QUOTES = (QUOTED, LITERAL, MULTILINE)
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NEWLINE, RETURN, MARK = ord("\n"), ord("\r"), ord('"')
 NO_FAULT, OPEN_FIELD, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
@@ -127,3 +130,13 @@ def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline
         field = byte == delimiter and not quoted
         place += 1
     return place, ends, (OPEN_FIELD if quoted else NO_FAULT), mark_position
+
+
+def text_number(cell: str) -> float:
+    """Return a text as a number, NaN for a text that is no number."""
+    return float(cell) if NUMBER.fullmatch(cell) else nan
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a text is a number."""
+    return not isnan(text_number(cell))

@@ -16,8 +16,8 @@ from pyarrow import ArrowInvalid, ArrowNotImplementedError, compute, types
 from ...core.arrays import Ints
 from ...errors import BadFile
 from .cells import column_numbers, is_text, plain_column
-from .guess import is_number
 from .ids import Place
+from .records import is_number
 from .time_formats import candidate_formats, format_for_each_reading, formats_for_all, read_instants
 from .time_keys import Rekey, TimeKeys
 
