@@ -20,7 +20,7 @@ from ..sweep.axes import Array
 from ..sweep.sweep import Sweep
 from .sweep_arguments import SweepQuestions
 
-GROUP_SIZE = 256  # points that are estimated together
+GROUP_SIZE = 512  # points that are estimated together
 Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenarios in order; None where there is none (yet)
 
 
