@@ -39,46 +39,45 @@ def design_points(scenarios: Iterable[Scenario], plan_batches: PlanBatches) -> I
 
 def _alike(scenarios: Sequence[Scenario]) -> list[list[int]]:
     """Return groups of scenarios, by number, that differ in the same numbers of the groups TOGETHER, and in nothing else."""
-    forms: dict[int, Hashable] = {}
     members: dict[Hashable, list[int]] = defaultdict(list)
+    others = [name for name in GROUPS if name not in TOGETHER]
+    equal_groups: dict[Any, Any] = {}
+    representatives: dict[int, Any] = {}  # by identity, as the hash of a group takes long
     for i, scenario in enumerate(scenarios):
         groups = vars(scenario)
-        parts = [_form(groups[name], forms) for name in TOGETHER]
-        members[scenario.system, *parts, *[groups[name] for name in GROUPS if name not in TOGETHER]].append(i)
+        for name in others:
+            if id(groups[name]) not in representatives:
+                representatives[id(groups[name])] = equal_groups.setdefault(groups[name], groups[name])
+        members[scenario.system, *[id(representatives[id(groups[name])]) for name in others]].append(i)
     return [group for numbers in members.values() if len(numbers) >= FEWEST_POINTS for group in _by_changes(scenarios, numbers)]
 
 
 def _by_changes(scenarios: Sequence[Scenario], numbers: list[int]) -> Iterator[list[int]]:
-    """Yield groups of scenarios by the numbers that differ from the first scenario, which joins the largest group."""
-    first, changed = scenarios[numbers[0]], defaultdict[Hashable, list[int]](list)
+    """Yield groups of scenarios by what differs from the first scenario, which joins the largest group if only numbers do."""
+    first, changed = scenarios[numbers[0]], defaultdict[tuple[Hashable, ...], list[int]](list)
     for i in numbers[1:]:
         changed[_changes(first, scenarios[i])].append(i)
     same = [numbers[0], *changed.pop((), [])]
-    largest = max(changed.values(), key=len, default=[])
-    yield from ([*same, *group] if group is largest else group for group in changed.values())
+    largest = max(changed, key=lambda changes: len(changed[changes]), default=())
+    if changed and all(is_number for *_, is_number in cast(Any, largest)):
+        changed[largest] = [*same, *changed[largest]]
+    yield from changed.values()
 
 
-def _changes(first: Scenario, scenario: Scenario) -> tuple[tuple[str, str], ...]:
-    """Return the group and name of each number that differs."""
-    return tuple(
-        [
-            (group, name)
-            for group in TOGETHER
-            if (new := vars(getattr(scenario, group))) is not (old := vars(getattr(first, group)))
-            for name in new
-            if new[name] is not old[name] and new[name] != old[name]
-        ]
-    )
-
-
-def _form(group: Any, forms: dict[int, Hashable]) -> Hashable:
-    """Return a group's values without its numbers; `forms` remembers them by the group's identity."""
-    if id(group) not in forms:
-        forms[id(group)] = tuple([_without_numbers(value) for value in vars(group).values()])
-    return forms[id(group)]
+def _changes(first: Scenario, scenario: Scenario) -> tuple[Hashable, ...]:
+    """Return the group, name and form of each value that differs, and whether it differs only in numbers."""
+    changes = []
+    for group in TOGETHER:
+        old, new = vars(getattr(first, group)), vars(getattr(scenario, group))
+        for name in () if new is old else new:
+            if new[name] is not old[name] and new[name] != old[name]:
+                form = _without_numbers(new[name])
+                changes.append((group, name, form, form == _without_numbers(old[name])))
+    return tuple(changes)
 
 
 def _without_numbers(value: Any) -> Hashable:
+    """Return the form of a value: types in place of numbers."""
     if type(value) is int or type(value) is float:
         return cast(Hashable, type(value))
     return tuple(map(_without_numbers, value)) if isinstance(value, tuple) else value
