@@ -12,6 +12,7 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.points.parts import map_parts
 from ..core.points.per_point import PerPoint
+from ..core.row_sizes import RowMix
 from ..core.work import Work
 from .concurrency import LoadCurve
 from .device import Device
@@ -128,7 +129,7 @@ def amount_columns(amount: Any, kinds: int) -> Any:
     """
     if isinstance(amount, np.ndarray):
         return amount[:, None] if amount.shape == (kinds,) else amount
-    return map_parts(PerPoint, _point_columns, amount)
+    return map_parts(PerPoint, _point_columns, amount) if isinstance(amount, PerPoint | tuple | RowMix) else amount
 
 
 def _point_columns(amount: PerPoint) -> Floats:

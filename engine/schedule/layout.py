@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
+from ..core.points.answers import are_together
 from ..core.points.parts import at_point, number_of_points
 from ..core.points.per_point import NotTogether, PerPoint, agreed
 from ..core.work import Work, written_bytes
@@ -160,13 +161,13 @@ def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stret
         demands_of={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
         written_bytes=_side_by_side(stores, len(example)),
         stretch=stretch,
-        points=number_of_points(demands),
+        points=number_of_points(demands) if are_together() else 0,
     )
 
 
 def _side_by_side(amounts: Sequence[Any], kinds: int) -> Any:
     """Return an amount of each demand in each kind of batch, (R, D); of each design point where amounts differ."""
-    points = number_of_points(amounts)
+    points = number_of_points(amounts) if are_together() else 0
     if not points:
         return np.stack([np.broadcast_to(amount, kinds) for amount in amounts], axis=1).copy()
     columns = [amount_columns(amount, kinds) for amount in amounts]
@@ -194,7 +195,7 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     """Return the kind of each batch, (N,), and one batch of each kind, (R,)."""
     fields = (amount for task in graph.tasks for demand in task.demands for amount in vars(demand.work).values())
     amounts = {id(amount): amount for amount in fields if _varies(amount, batches)}
-    if number_of_points([*amounts.values()]):
+    if are_together() and number_of_points([*amounts.values()]):
         amounts = _orders_agree(amounts)
     changes = np.zeros(batches, dtype=np.bool_)
     for amount in amounts.values():
