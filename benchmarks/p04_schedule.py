@@ -12,8 +12,8 @@ from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.jit import entry_kernel
 from engine.core.work import Move
 from engine.hardware.device import Device
-from engine.schedule.averages import reset_state
 from engine.schedule.kernels.events import advance
+from engine.schedule.kernels.held import reset_state
 from engine.schedule.kernels.template import ScheduleState, Template, initial_state
 from engine.schedule.timeline import Timeline, timeline
 
@@ -67,7 +67,7 @@ def schedule(line: Timeline) -> ScheduleState:
 @entry_kernel
 def _schedule(graph: Template, state: ScheduleState, kind: Any, accounts: Any, taken: Any) -> None:
     reset_state(graph, state, kind, accounts, taken, 0)
-    advance(graph, state)
+    advance(graph, state, graph.batches)
 
 
 def run() -> tuple[float, float, bool]:

@@ -115,7 +115,7 @@ def _logged_pace(scenario: Scenario) -> Pace:
     work = RecoveryWork(rows, row_sizes(m.scenario).unique.row, logs, mlp_bytes(m.scenario))
     recovery = timeline(recover(m.settled, work), m.devices, 1)
     joules = float(work_done(recovery, recovery.makespan).joules.sum())
-    stale = int(line.state.staleness.max(initial=0))
+    stale = int(line.course.staleness.max(initial=0))
     return replace(paced, mlp_age=stale, restore=recovery.makespan, restore_joules=joules)
 
 

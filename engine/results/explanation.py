@@ -52,7 +52,7 @@ def run_result(
     lengths: the mean lookups per sample in each table of the data file; () without a data file.
     """
     all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
-    (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline])
+    (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline.opening])
     curve = tables.thin_rows(list(learned.rows))
     return replace(result, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 

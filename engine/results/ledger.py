@@ -145,6 +145,9 @@ def _joules(line: Timeline, end_seconds: float) -> tuple[Floats, Floats]:
     """Return dynamic joules by batch, (N,), spent up to `end_seconds`: of other stages, and of checkpoints."""
     joules = np.zeros((len(line.graph.tasks), line.joules.shape[1]))
     np.add.at(joules, line.layout.accounts.task, line.joules)
-    task_joules = fraction_done(line, end_seconds) * joules.T[line.kind]
-    logs = [task.stage == "Checkpoint" for task in line.graph.tasks]
-    return task_joules[:, np.logical_not(logs)].sum(axis=1), task_joules[:, logs].sum(axis=1)
+    logs = np.array([task.stage == "Checkpoint" for task in line.graph.tasks])
+    spent = np.empty((2, line.batches))
+    for part in line.course.parts():
+        task_joules = fraction_done(line, part, end_seconds) * joules.T[line.kind[part.batches]]
+        spent[:, part.batches] = task_joules[:, ~logs].sum(axis=1), task_joules[:, logs].sum(axis=1)
+    return spent[0], spent[1]

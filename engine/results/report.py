@@ -155,8 +155,8 @@ def _stale(run: Run) -> int:
     """Return the largest age of the MLP log at any commit that happened, in batches."""
     ages = [0]
     for segment in run.segments:
-        commits = segment.cut.committed_batch + 1 if segment.cut else segment.timeline.start.shape[0]
-        ages += [int(segment.timeline.state.staleness[:commits].max(initial=0))]
+        commits = segment.cut.committed_batch + 1 if segment.cut else segment.timeline.batches
+        ages += [int(segment.timeline.course.staleness[:commits].max(initial=0))]
     return max(ages)
 
 

@@ -78,9 +78,11 @@ def batch_begins(timeline: Timeline) -> Floats:
     which may run any number of batches ahead of the GPU.
     """
     is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
-    counts = ~is_preparation & (timeline.durations > 0)
-    begin_seconds: Floats = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
-    return begin_seconds
+    counts = ~is_preparation & (timeline.lasting > 0)
+    parts = timeline.course.parts()
+    return np.concatenate(
+        [np.nanmin(np.where(counts[timeline.kind[part.batches]], part.start, np.inf), axis=1) for part in parts]
+    )
 
 
 def _task(timeline: Timeline, persists: str) -> int | None:
@@ -90,7 +92,7 @@ def _task(timeline: Timeline, persists: str) -> int | None:
 def newest_commit(timeline: Timeline, seconds: float) -> int:
     """Return the newest batch that is committed by `seconds`, or -1 before the first commit."""
     commit = _task(timeline, "commit")
-    return -1 if commit is None else int(np.searchsorted(timeline.end[:, commit], seconds, side="right")) - 1
+    return -1 if commit is None else int(np.searchsorted(timeline.times_of(commit)[1], seconds, side="right")) - 1
 
 
 def _flagged_mlp(timeline: Timeline, checkpoint_batch: int) -> int:
@@ -101,7 +103,8 @@ def _flagged_mlp(timeline: Timeline, checkpoint_batch: int) -> int:
     commit, log = _task(timeline, "commit"), _task(timeline, "mlp log")
     if commit is None or log is None or checkpoint_batch == 0:
         return 0
-    flagged_logs = np.flatnonzero(timeline.end[:checkpoint_batch, log] <= timeline.start[checkpoint_batch - 1, commit])
+    flagged = timeline.times_of(commit)[0][checkpoint_batch - 1]
+    flagged_logs = np.flatnonzero(timeline.times_of(log)[1][:checkpoint_batch] <= flagged)
     return int(flagged_logs[-1]) if len(flagged_logs) else 0
 
 
@@ -113,24 +116,21 @@ def _events(timeline: Timeline, cut_seconds: float, checkpoint_batch: int) -> tu
     commit = _task(timeline, "commit")
     if commit is None:
         return ()
-    flagged = timeline.start[checkpoint_batch - 1, commit] if checkpoint_batch else 0.0
+    flagged = timeline.times_of(commit)[0][checkpoint_batch - 1] if checkpoint_batch else 0.0
     ordered_events = []
     for k, task in enumerate(timeline.graph.tasks):
-        start, end = timeline.start[:, k], timeline.end[:, k]
+        if not task.persists:
+            continue
+        start, end = timeline.times_of(k)
         is_needed = ~(end <= flagged) if task.gate_task else np.arange(len(start)) >= checkpoint_batch
         is_begun = is_needed & ((start < cut_seconds) | (end <= cut_seconds))
-        for batch in np.flatnonzero(is_begun) if task.persists else ():
+        for batch in np.flatnonzero(is_begun):
             is_ended = bool(end[batch] <= cut_seconds)
-            done_share = 1.0 if is_ended else _share(timeline, int(batch), k, cut_seconds)
+            spent, seconds = cut_seconds - float(start[batch]), float(timeline.lasting[timeline.kind[batch], k])
+            done_share = 1.0 if is_ended else min(spent / max(seconds, spent), ALMOST_DONE)
             order = (not is_ended, end[batch] if is_ended else start[batch], batch, k)
             ordered_events.append((order, PersistEvent(task.persists, int(batch), done_share)))
     return tuple(event for _, event in sorted(ordered_events, key=lambda ordered_event: ordered_event[0]))
-
-
-def _share(timeline: Timeline, batch: int, k: int, cut_seconds: float) -> float:
-    """Return the share of a task under way that is done, always less than 1."""
-    spent = cut_seconds - float(timeline.start[batch, k])
-    return min(spent / max(float(timeline.durations[batch, k]), spent), ALMOST_DONE)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Segment:
     @property
     def end_batch(self) -> int:
         """The batch after the last batch of a segment that no fault cut."""
-        return self.first_batch + len(self.timeline.batch_ends)
+        return self.first_batch + self.timeline.batches
 
 
 class SegmentSchedule:
@@ -202,8 +202,8 @@ class SegmentSchedule:
         segment_seconds = seconds - self.begin_seconds
         line = self.timeline
         # No later batch can change what happened before the last one began.
-        while line is None or (self.count < self.batches and segment_seconds >= np.nanmin(line.start[-1])):
-            pace = self.fault_free_timeline.makespan / self.fault_free_timeline.start.shape[0]
+        while line is None or (self.count < self.batches and segment_seconds >= np.nanmin(line.course.last_part.start[-1])):
+            pace = self.fault_free_timeline.makespan / self.fault_free_timeline.batches
             expected = SPARE_BATCHES + (
                 self.batches if np.isinf(segment_seconds) else int(min(1.1 * segment_seconds / pace, self.batches))
             )

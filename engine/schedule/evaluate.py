@@ -16,9 +16,9 @@ from ..errors import Cancelled, EmberpoolError
 from ..scenario.scenario import Scenario
 from ..systems.system import Settled, device_names
 from ..systems.traffic import Traffic
-from .averages import observe
+from .averages import observe, room_for
 from .kernels.template import NO_REPEAT, Averages, DemandCosts, Stretch
-from .kernels.totals import EXPOSED, Totals, empty_totals
+from .kernels.totals import EXPOSED, Totals
 from .layout import PlanLayout, lay_out_plan
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of
@@ -189,9 +189,8 @@ def _observed(plan: PlannedBatches, points: Sequence[DesignPoint], detail: int) 
     queued = layout.log_queues_at(demand_costs)
     for demand in np.unique(queued):
         representatives, members = np.flatnonzero(queued == demand), np.flatnonzero(queued[machine_index] == demand)
-        shape = len(layout.kind), len(layout.graph.tasks)
         graph, template = layout.graph_queued_at(int(demand))
-        room = empty_totals(len(representatives) if detail else 0, shape, len(layout.cells), detail == TIMELINES)
+        room = room_for(len(representatives) if detail else 0, template, len(layout.cells), detail == TIMELINES)
         part = demand_costs if len(representatives) == len(queued) else demand_costs.of_machines(representatives)
         member_index: Any = np.searchsorted(representatives, machine_index[members])
         member_index = slice(None) if np.array_equal(member_index, np.arange(len(representatives))) else member_index

@@ -24,7 +24,7 @@ from .costs import Costs, costs_of, costs_of_points, distinct_by_identity, disti
 from .kernels.template import NO_REPEAT, SECONDS, TASK, Accounts, DemandCosts, Stretch, Template
 
 MAX_COSTS, MAX_DEVICES = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
-MAX_KINDS, MAX_COLUMNS = 16, 256  # limits: kinds of batches that are found one by one, and batches that are sorted at once
+MAX_COLUMNS, BLOCK = 256, 65_536  # limits: batches whose amounts are sorted at once, and batches at a time in a long run
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +204,11 @@ def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:
     if len(change_batches) == 0:
         return np.zeros(batches, dtype=np.int64), np.zeros(1, dtype=np.int64)
     change_batches = np.concatenate(([0], change_batches))
-    example, kind = _distinct(np.stack([amount[change_batches] for amount in amounts.values()]))
-    return np.repeat(kind, np.diff(change_batches, append=batches)), change_batches[example]
+    example, kind = _distinct([*amounts.values()], change_batches)
+    example = change_batches[example]
+    if len(change_batches) == batches:
+        return kind, example
+    return np.repeat(kind, np.diff(change_batches, append=batches)), example
 
 
 def _orders_agree(amounts: Mapping[int, Any]) -> dict[int, Floats]:
@@ -214,7 +217,7 @@ def _orders_agree(amounts: Mapping[int, Any]) -> dict[int, Floats]:
     Raises Differ or NotTogether if other points have other kinds of batches, or the kinds in another order.
     """
     columns = [amount.values if isinstance(amount, PerPoint) else amount[None] for amount in amounts.values()]
-    example, kind = _distinct(np.stack([rows[0] for rows in columns]))
+    example, kind = _distinct([rows[0] for rows in columns], np.arange(columns[0].shape[1]))
     if len(example) > MAX_KINDS or not all((rows == rows[:, example[kind]]).all() for rows in columns):
         raise NotTogether("other kinds of batches.")
     order = np.zeros((number_of_points([*amounts.values()]), len(example), len(example)))
@@ -224,19 +227,27 @@ def _orders_agree(amounts: Mapping[int, Any]) -> dict[int, Floats]:
     return {key: at_point(amount, 0) for key, amount in amounts.items()}
 
 
-def _distinct(rows: Floats) -> tuple[Ints, Ints]:
-    """Return the first column of each kind, in the order of their values, (R,), and the kind of each column, (N,)."""
-    firsts: list[int] = []
-    kind, remaining_columns = np.zeros(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
-    while len(remaining_columns) > 0 and len(firsts) < MAX_KINDS and rows.shape[1] > MAX_COLUMNS:
-        is_equal = (rows[:, remaining_columns] == rows[:, remaining_columns[:1]]).all(axis=0)
-        kind[remaining_columns[is_equal]] = len(firsts)
-        firsts.append(int(remaining_columns[0]))
-        remaining_columns = remaining_columns[~is_equal]
-    if len(remaining_columns) > 0:  # there are more kinds: all columns are sorted
-        firsts, kind = [*range(rows.shape[1])], np.arange(rows.shape[1])
-    _, example, order = np.unique(rows[:, firsts], axis=1, return_index=True, return_inverse=True)
-    return np.array(firsts)[example], order.reshape(-1)[kind]
+def _distinct(amounts: Sequence[Floats], places: Ints) -> tuple[Ints, Ints]:
+    """Return the first place of each kind, in the order of their amounts, (R,), and the kind of each place, (n,)."""
+    if len(places) <= MAX_COLUMNS:
+        _, example, order = np.unique(
+            np.stack([amount[places] for amount in amounts]), axis=1, return_index=True, return_inverse=True
+        )
+        return example, order.reshape(-1)
+    kind, example, blocks = np.zeros(len(places), dtype=np.int64), np.zeros(1, dtype=np.int64), range(0, len(places), BLOCK)
+    for amount in amounts:
+        known_amounts = amount[places[example]]
+        if all(np.array_equal(known_amounts[kind[n : n + BLOCK]], amount[places[n : n + BLOCK]]) for n in blocks):
+            continue  # the amount tells no two batches of one kind apart
+        different_amounts = np.unique(amount)
+        for n in blocks:
+            part = kind[n : n + BLOCK]
+            part *= len(different_amounts)
+            part += np.searchsorted(different_amounts, amount[places[n : n + BLOCK]])
+        codes, example = np.unique(kind, return_index=True)
+        for n in blocks:
+            kind[n : n + BLOCK] = np.searchsorted(codes, kind[n : n + BLOCK])
+    return example, kind
 
 
 def _varies(amount: Any, batches: int) -> bool:

@@ -10,8 +10,9 @@ import numpy as np
 from ..core.arrays import Flags, Floats, Ints, Number
 from ..core.graph import TaskGraph
 from ..hardware.device import Device
-from .averages import schedule_alone
-from .kernels.template import ENERGY, NO_REPEAT, SECONDS, STORED_BYTES, Averages, DemandCosts, ScheduleState, Stretch, Template
+from .averages import averages_of
+from .course import Course, Inputs, Part
+from .kernels.template import ENERGY, NO_REPEAT, SECONDS, STORED_BYTES, Averages, DemandCosts, Stretch, Template
 from .layout import PlanLayout, lay_out_plan, template_of, with_log_queued_at
 from .steady_state import Steady, steady_of
 
@@ -35,18 +36,73 @@ class TaskTimes:
     @property
     def batch_ends(self) -> Floats:
         """The end of the last foreground task of each batch [s], (N,)."""
-        ends: Floats = self.end[:, self.foreground].max(axis=1)
+        is_rolling = np.arange(len(self.graph.tasks)) == self.template.roll
+        ends: Floats = self.end[:, ~self.template.tasks["background"] & ~is_rolling].max(axis=1)
         return ends
 
+
+@dataclass(frozen=True)
+class Timeline:
+    """The task times of N batches on one machine, with their costs.
+
+    A long run is held in parts, and `start` and `end` gather them. So take what few tasks or batches need from `course`.
+
+    graph: the task graph of K tasks.
+    course: the schedule of the run.
+    layout: the arrays of the plan.
+    demand_costs: the costs of the D demands.
+    kind: the row of `demand_costs` for each batch, (N,).
+    lasting: seconds that each task takes in each kind of batch when no other task delays it, (R, K).
+    log_queue: the index of the rolling log's demand in whose lane the log waits.
+    """
+
+    graph: TaskGraph
+    course: Course
+    layout: PlanLayout
+    demand_costs: DemandCosts
+    kind: Ints
+    lasting: Floats
+    log_queue: int
+
     @property
-    def foreground(self) -> Flags:
-        """True for tasks that are neither background work nor a rolling log, (K,)."""
-        return ~self.template.tasks["background"] & self._not_rolling
+    def template(self) -> Template:
+        """The task graph as arrays."""
+        return self.course.template
+
+    @property
+    def batches(self) -> int:
+        """The number N of batches."""
+        return len(self.kind)
+
+    @property
+    def batch_ends(self) -> Floats:
+        """The end of the last foreground task of each batch [s], (N,)."""
+        return self.course.batch_ends
 
     @property
     def makespan(self) -> float:
         """The time when all tasks except rolling logs have ended [s]."""
-        return float(self.end[:, self._not_rolling].max())
+        return self.course.makespan
+
+    @property
+    def start(self) -> Floats:
+        """The start of each task of each batch [s], (N, K), as in TaskTimes."""
+        return np.concatenate([part.start for part in self.course.parts()])
+
+    @property
+    def end(self) -> Floats:
+        """The end of each task of each batch [s], (N, K), as in TaskTimes."""
+        return np.concatenate([part.end for part in self.course.parts()])
+
+    @property
+    def durations(self) -> Floats:
+        """Seconds that each task takes when no other task delays it, (N, K)."""
+        return self.lasting[self.kind]
+
+    @property
+    def opening(self) -> TaskTimes:
+        """The task times at the start of the run."""
+        return TaskTimes(self.graph, self.template, *self.course.opening())
 
     @property
     def ran_shares(self) -> Floats:
@@ -54,34 +110,19 @@ class TaskTimes:
 
         The first two batches are left out. The share is 1, or less for a rolling log.
         """
-        shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
+        shares: Floats = np.mean(~np.isnan(self.end[2 if self.batches > 2 else 0 :]), axis=0)
         return shares
 
-    @property
-    def _not_rolling(self) -> Flags:
-        return np.array([not task.gate_task for task in self.graph.tasks])
+    def times_of(self, task: int) -> tuple[Floats, Floats]:
+        """Return the start and end of a task in each batch [s], (N,) each."""
+        columns = [(part.start[:, task].copy(), part.end[:, task].copy()) for part in self.course.parts()]
+        start, end = map(np.concatenate, zip(*columns, strict=True))
+        return start, end
 
-
-@dataclass(frozen=True)
-class Timeline(TaskTimes):
-    """The task times of N batches on one machine, with their costs.
-
-    layout: the arrays of the plan.
-    demand_costs: the costs of the D demands.
-    kind: the row of `demand_costs` for each batch, (N,).
-    durations: seconds that each task takes when no other task delays it, (N, K).
-    log_queue: the index of the rolling log's demand in whose lane the log waits.
-    state: the state of the event loop at the end.
-    averages: the averages per batch, as arrays for one machine.
-    """
-
-    layout: PlanLayout
-    demand_costs: DemandCosts
-    kind: Ints
-    durations: Floats
-    log_queue: int
-    state: ScheduleState
-    averages: Averages
+    @cached_property
+    def averages(self) -> Averages:
+        """The averages per batch, as arrays for one machine."""
+        return averages_of(self.course)
 
     @cached_property
     def steady(self) -> Steady:
@@ -159,10 +200,8 @@ def timeline(
     lasting = np.zeros((len(graph.tasks), len(demand_costs.costs)))
     np.maximum.at(lasting, layout.accounts.task, by_demand(demand_costs, SECONDS))
     graph = with_log_queued_at(layout.graph, queue)
-    template, durations = template_of(graph, batches), np.ascontiguousarray(lasting.T[kind])
-    state, averages = schedule_alone(template, kind, layout.accounts, demand_costs, stretch)
-    start, end = (state.tasks[field_name].reshape(durations.shape) for field_name in ("start", "end"))
-    return Timeline(graph, template, start, end, layout, demand_costs, kind, durations, queue, state, averages)
+    course = Course(template_of(graph, batches), Inputs(kind, layout.accounts, demand_costs, stretch))
+    return Timeline(graph, course, layout, demand_costs, kind, np.ascontiguousarray(lasting.T), queue)
 
 
 def by_demand(demand_costs: DemandCosts, quantity: int) -> Floats:
@@ -180,7 +219,8 @@ def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     """
     accounts = line.layout.accounts
     share = np.zeros((len(line.demand_costs.costs), len(line.graph.tasks)))
-    np.add.at(share, line.kind, fraction_done(line, end_seconds))
+    for part in line.course.parts():
+        np.add.at(share, line.kind[part.batches], fraction_done(line, part, end_seconds))
     done_share = share.T[accounts.task]
     busy, joules = np.zeros((2, len(line.layout.devices)))
     np.add.at(busy, accounts.device, (done_share * line.busy).sum(axis=1))
@@ -193,18 +233,16 @@ def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     )
 
 
-def fraction_done(timeline: Timeline, end_seconds: EndSeconds) -> Floats:
-    """Return the share of each task's work that is done by `end_seconds`, (N, K).
+def fraction_done(timeline: Timeline, part: Part, end_seconds: EndSeconds) -> Floats:
+    """Return the share of each task's work that is done by `end_seconds`, (n, K).
 
-    For several instants the result is the sum over the instants. The share of a skipped log is 0.
+    `part` has the n batches of the timeline. For several instants the result is the sum over the instants. The share of a skipped
+    log is 0.
     """
-    instant, start, end, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
-    spent = np.where(
-        np.isnan(end),
-        np.minimum(instant - start, durations - timeline.state.tasks["left"].reshape(durations.shape)),
-        instant - start,
-    )
-    share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=(start < instant) & (durations > 0))
-    done_share: Floats = np.where(end <= instant, 1.0, np.minimum(share, 1.0))
+    instant, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.lasting[timeline.kind[part.batches]]
+    spent = np.where(np.isnan(part.end), np.minimum(instant - part.start, durations - part.left), instant - part.start)
+    is_begun = (part.start < instant) & (durations > 0)
+    share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=is_begun)
+    done_share: Floats = np.where(part.end <= instant, 1.0, np.minimum(share, 1.0))
     total: Floats = done_share[0] if len(done_share) == 1 else done_share.sum(axis=0)
     return total

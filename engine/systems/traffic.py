@@ -184,7 +184,7 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     their share of lookups.
     """
     samples, rows = s.data.batch_size, amounts["rows"]
-    defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
+    defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros(len(rows))) | dict.fromkeys(SKEWS, np.ones(len(rows)))
     defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": as_float(samples * sum(per_table(s.model, "pooling")))}
     come = amounts.get("misses", defaults["misses"])
     defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}

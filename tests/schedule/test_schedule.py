@@ -33,7 +33,7 @@ def agree(line, oracle):
     """Hold every start and end against the oracle's, and the ages of the log."""
     np.testing.assert_allclose(line.start, oracle.start, rtol=1e-9, atol=0)
     np.testing.assert_allclose(line.end, oracle.end, rtol=1e-9, atol=0)
-    np.testing.assert_array_equal(line.state.staleness, oracle.stale)
+    np.testing.assert_array_equal(line.course.staleness, oracle.stale)
 
 
 @every
@@ -47,8 +47,8 @@ def test_every_start_and_end_is_the_independent_models(name):
 def test_among_these_machines_are_logs_that_span_batches_and_logs_that_are_waited_for():
     lines = {name: schedule(*plan(name)) for name in MACHINES if " cxl " in name}
     assert any(np.isnan(line.end[2:-2, line.template.roll]).any() for line in lines.values())
-    assert {1, 3} <= {int(line.state.staleness.max()) for line in lines.values()}
-    assert any(line.state.staleness.max() > 3 for line in lines.values())
+    assert {1, 3} <= {int(line.course.staleness.max()) for line in lines.values()}
+    assert any(line.course.staleness.max() > 3 for line in lines.values())
 
 
 seconds = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(1e-3, 3)

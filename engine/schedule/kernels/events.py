@@ -14,8 +14,9 @@ import numpy as np
 from ...core.jit import inner_kernel, shared_kernel
 from .template import (
     ACTIVE,
-    FIRST_BATCH,
+    FIRST,
     GATE_ON,
+    HELD,
     NEWEST,
     NO_CAUSE,
     OVERFLOW,
@@ -59,29 +60,34 @@ def _pop(state: ScheduleState, line: int) -> Any:
 
 
 @inner_kernel
-def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
-    """Release the followers of task k of a batch.
+def _release(graph: Template, state: ScheduleState, first_task: int, k: int, cause: int, clock: float) -> None:
+    """Release the followers of task k of the batch whose task 0 has the flat index `first_task`.
 
     `cause` is the flat index of the task after which they start.
     """
-    task = graph.tasks[k]
-    for i in range(task.same, task.stop if batch + 1 < len(state.staleness) else task.next):
-        follower_batch, follower = batch + (i >= task.next), graph.followers[i]
-        run = state.tasks[follower_batch * len(graph.tasks) + follower]
+    task, width = graph.tasks[k], len(graph.tasks)
+    is_last = first_task + width == state.roll[HELD] * width
+    if is_last and state.roll[FIRST] + state.roll[HELD] < graph.batches and task.stop > task.next:
+        state.roll[OVERFLOW] = 2
+    for i in range(task.same, task.next if is_last else task.stop):
+        flat = first_task + graph.followers[i] + (width if i >= task.next else 0)
+        run = state.tasks[flat]
         run.waits -= 1
         if run.waits == 0:
-            _make_ready(graph, state, follower_batch, follower, cause, clock)
+            _make_ready(graph, state, flat, cause, clock)
 
 
 @inner_kernel
-def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
-    flat, task = batch * len(graph.tasks) + k, graph.tasks[k]
-    state.tasks[flat].ready, state.tasks[flat].cause = clock, cause
-    if k == graph.roll:
+def _make_ready(graph: Template, state: ScheduleState, flat: int, cause: int, clock: float) -> None:
+    run = state.tasks[flat]
+    run.ready, run.cause = clock, cause
+    if run.task == graph.roll:
+        batch = flat // len(graph.tasks)
         state.roll[READY], state.roll[WAITING] = batch, batch
         if state.roll[ACTIVE] < 0:
             state.roll[ACTIVE] = batch
     else:
+        task = graph.tasks[run.task]
         _push(state, task.server * 2 + task.background, flat)
 
 
@@ -94,7 +100,7 @@ def _let_waiting_go(graph: Template, state: ScheduleState, clock: float) -> bool
     state.roll[WAITING] = -1
     state.staleness[batch] = batch - newest
     run = state.tasks[batch * width + graph.roll]
-    _release(graph, state, batch, graph.roll, newest * width + graph.roll if run.ready < clock else run.cause, clock)
+    _release(graph, state, batch * width, graph.roll, newest * width + graph.roll if run.ready < clock else run.cause, clock)
     return True
 
 
@@ -112,16 +118,17 @@ def _suspend(graph: Template, state: ScheduleState, server: int, clock: float) -
     lane = state.servers[server]
     flat, lane.running = lane.running, -1
     state.tasks[flat].left -= clock - lane.since
-    if flat % len(graph.tasks) != graph.roll:
+    if state.tasks[flat].task != graph.roll:
         _push(state, server * 2 + 1, flat)
 
 
 @inner_kernel
 def _start_task(graph: Template, state: ScheduleState, server: int, flat: int, clock: float) -> None:
-    k, run, lane = flat % len(graph.tasks), state.tasks[flat], state.servers[server]
+    run, lane = state.tasks[flat], state.servers[server]
+    k = run.task
     if np.isnan(run.start):
         run.start = clock
-        if run.ready < clock and lane.last >= 0 and k != graph.roll:
+        if run.ready < clock and lane.last > NO_CAUSE and k != graph.roll:
             run.cause = lane.last
     if k == graph.gate:
         state.roll[GATE_ON] = 1
@@ -135,8 +142,8 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) 
     num_waiting = state.queue_lengths[server * 2] + (state.queue_lengths[server * 2 + 1] if flat < 0 else 0)
     if num_waiting == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
         return  # no task that may run waits for the server
-    rolling = flat >= 0 and flat % width == graph.roll
-    if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
+    rolling = flat >= 0 and state.tasks[flat].task == graph.roll
+    if flat >= 0 and not rolling and not graph.tasks[state.tasks[flat].task].background:
         return
     line: Any = NO_CAUSE
     for queue in (server * 2 + 1, server * 2):
@@ -164,23 +171,24 @@ def _settle(graph: Template, state: ScheduleState, clock: float) -> None:
 
 
 @inner_kernel
-def _finish(graph: Template, state: ScheduleState, server: int, clock: float) -> int:
+def _finish(graph: Template, state: ScheduleState, server: int, stop: int, clock: float) -> int:
     """Complete the server's task.
 
-    Return 1, or 0 for a rolling log, which is not counted.
+    Return 1, or 0 for a rolling log and for a task from the flat index `stop` on, which are not counted.
     """
-    lane, width = state.servers[server], len(graph.tasks)
+    lane = state.servers[server]
     flat, lane.running = lane.running, -1
+    k = state.tasks[flat].task
     lane.last = flat
     state.roll[TO_DISPATCH] |= 1 << server % BITS
-    if flat % width == graph.roll:
+    if k == graph.roll:
         _complete_log(graph, state, clock)
         return 0
     state.tasks[flat].end = clock
-    if flat % width == graph.gate:
+    if k == graph.gate:
         state.roll[GATE_ON] = 0
-    _release(graph, state, flat // width, flat % width, flat, clock)
-    return 1
+    _release(graph, state, flat - k, k, flat, clock)
+    return 1 if flat < stop else 0
 
 
 @inner_kernel
@@ -196,44 +204,57 @@ def _next_completion(state: ScheduleState) -> float:
 @shared_kernel
 def _open(graph: Template, state: ScheduleState) -> None:
     for k in range(len(graph.tasks)):
-        if graph.tasks[k].runs_ahead:
-            _run_apart(graph, state, k)
-        elif graph.tasks[k].first_needs == 0:
-            _make_ready(graph, state, FIRST_BATCH, k, NO_CAUSE, 0.0)
+        if graph.tasks[k].first_needs == 0 and not graph.tasks[k].runs_ahead:
+            _make_ready(graph, state, k, NO_CAUSE, 0.0)
+    _settle(graph, state, 0.0)
 
 
-@inner_kernel
-def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
-    """Run the task of all batches in a row: it may be any number of batches ahead of other tasks."""
-    predecessor: Any = NO_CAUSE
-    clock = 0.0
-    for flat in range(k, len(state.tasks), len(graph.tasks)):
-        run = state.tasks[flat]
-        run.start, run.ready, run.end, run.cause, run.waits = clock, clock, clock + run.left, predecessor, 0
-        predecessor, clock = flat, run.end
+@shared_kernel
+def run_ahead(graph: Template, state: ScheduleState, first: int) -> None:
+    """Run the tasks that wait for nothing but themselves, from held batch `first` on.
 
-
-@inner_kernel
-def advance(graph: Template, state: ScheduleState) -> int:
-    """Run the schedule to its end, in place in `state`.
-
-    Return 0 for success, 1 for a deadlock, or 2 if too many ready tasks wait for one server.
+    They may be any number of batches ahead of other tasks.
     """
-    batches, counted_tasks = len(state.staleness), len(graph.tasks) - (graph.roll >= 0)
-    for k in range(len(graph.tasks)):
-        counted_tasks -= graph.tasks[k].runs_ahead
-    unfinished, clock = batches * counted_tasks, 0.0
-    _open(graph, state)
-    while True:
-        _settle(graph, state, clock)
-        if state.roll[OVERFLOW]:
-            return 2
-        if unfinished == 0:
-            return 0
+    width = len(graph.tasks)
+    for k in range(width):
+        flat = first * width + k
+        predecessor: Any = NO_CAUSE
+        clock = 0.0
+        if graph.tasks[k].runs_ahead and first > 0:
+            predecessor, clock = flat - width, state.tasks[flat - width].end
+        for later in range(flat if graph.tasks[k].runs_ahead else state.roll[HELD] * width, state.roll[HELD] * width, width):
+            run = state.tasks[later]
+            run.start, run.ready, run.end, run.cause, run.waits = clock, clock, clock + run.left, predecessor, 0
+            predecessor, clock = later, run.end
+
+
+@inner_kernel
+def _unfinished(graph: Template, state: ScheduleState, batches: int) -> int:
+    """Return the number of tasks of the first `batches` held batches that have not ended; rolling logs do not count."""
+    count, width = 0, len(graph.tasks)
+    for n in range(batches):
+        for k in range(width):
+            count += k != graph.roll and np.isnan(state.tasks[n * width + k].end)
+    return count
+
+
+@shared_kernel
+def advance(graph: Template, state: ScheduleState, batches: int) -> int:
+    """Run the schedule until the first `batches` held batches have ended, in place in `state`.
+
+    Return 0 for success, 1 for a deadlock, 2 if too many ready tasks wait for one server, or 3 if a task needs a batch after
+    those that the state holds.
+    """
+    unfinished, stop = _unfinished(graph, state, batches), batches * len(graph.tasks)
+    if state.roll[FIRST] == 0:
+        _open(graph, state)
+    while unfinished > 0 and state.roll[OVERFLOW] == 0:
         clock = _next_completion(state)
         if clock == np.inf:
             return 1
         for server in range(graph.servers):
             lane = state.servers[server]
             if lane.running >= 0 and lane.finish == clock:
-                unfinished -= _finish(graph, state, server, clock)
+                unfinished -= _finish(graph, state, server, stop, clock)
+        _settle(graph, state, clock)
+    return 1 + state.roll[OVERFLOW] if state.roll[OVERFLOW] else 0

@@ -1,17 +1,19 @@
 """Arrays of the schedule: tasks, event-loop state, costs and averages; and the critical path."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints, Records
-from ...core.jit import inner_kernel
+from ...core.jit import inner_kernel, shared_kernel
 
 QUEUE = 256
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
-# whether the gate task runs, the batch that waits for a log, whether a queue has overflown, and servers to dispatch, as bits.
-ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, TO_DISPATCH = range(7)
-FIRST_BATCH, NO_CAUSE = np.int64(0), np.int64(-1)  # the first batch, and no cause; typed, since kernels compile literals apart
+# whether the gate task runs, the batch that waits for a log, the kind of overflow, servers to dispatch, as bits, the run's number
+# of the first batch that the state holds, and how many it holds.
+ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, TO_DISPATCH, FIRST, HELD = range(9)
+FIRST_BATCH = np.int64(0)  # typed, since kernels compile literals apart
+NO_CAUSE = np.int64(-(2**31))  # below the index of every task, also of those before the first batch that the state holds
 SECONDS, ENERGY, STORED_BYTES = range(3)  # kinds of costs
 
 
@@ -26,8 +28,8 @@ def dtype(fields: str) -> np.dtype[np.void]:
 # A task of every batch: server, background or `runs_ahead` (far, alone), numbers of predecessors in the first and other batches.
 # Its followers of the same batch are `followers[same:next]`, those of the next batch `followers[next:stop]`.
 TASK = dtype("server i8, background ?, runs_ahead ?, first_needs i8, needs i8, same i8, next i8, stop i8")
-# A task of one batch: its seconds, the flat index (batch * K + task) of its cause, and its open predecessors.
-RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i4")
+# A task of one batch: its seconds, the flat index (batch * K + task) of its cause, its open predecessors, and its task.
+RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i2, task i2")
 SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
 
 
@@ -67,6 +69,8 @@ NO_REPEAT = Stretch(0, 0, 0.0)
 
 class ScheduleState(NamedTuple):
     """The state of the event loop for N batches of K tasks on S servers.
+
+    The state holds some successive batches of a run, and counts them from 0. A long run moves through it.
 
     tasks: the tasks of all batches as records of dtype RUN, (N * K,).
     servers: the servers as records of dtype SERVER, (S,).
@@ -166,12 +170,16 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, bytes_written, media, stale)
 
 
-def initial_state(template: Template) -> ScheduleState:
-    """Return the state of the event loop before the first task, filled with 0."""
-    tasks, servers = np.zeros(template.batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
+def initial_state(template: Template, most: int | None = None) -> ScheduleState:
+    """Return the state of the event loop before the first task, filled with 0.
+
+    It holds all batches of the run, or `most` of them at a time.
+    """
+    batches = template.batches if most is None else min(template.batches, most)
+    tasks, servers = np.zeros(batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
-    stale, log_seconds = np.zeros(template.batches, dtype=np.int64), np.zeros(template.batches)
-    return ScheduleState(tasks, servers, stale, log_seconds, queue, queued, np.zeros(7, dtype=np.int64))
+    stale, log_seconds = np.zeros(batches, dtype=np.int64), np.zeros(batches)
+    return ScheduleState(tasks, servers, stale, log_seconds, queue, queued, np.zeros(9, dtype=np.int64))
 
 
 def refusal(failed: int) -> str:
@@ -182,24 +190,73 @@ def refusal(failed: int) -> str:
     return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
 
 
+class Path(NamedTuple):
+    """The place on the critical path that a walk back has reached.
+
+    place: the flat index (batch * K + task) of the next task, and the batch that waited for it; of held batches, (2,).
+    clock: the time up to which the path is known [s], (1,).
+    batch_ends: the end of each task of that batch [s], for a batch that is not held any more, (K,).
+    """
+
+    place: Ints
+    clock: Floats
+    batch_ends: Floats
+
+
+def empty_path(tasks: int) -> Path:
+    """Return a place on no path, for a graph of `tasks` tasks."""
+    return Path(np.zeros(2, dtype=np.int64), np.zeros(1), np.zeros(tasks))
+
+
 @inner_kernel
-def add_critical_path(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
+def begin_path(graph: Template, state: ScheduleState, last_task: int, path: Path) -> None:
+    """Set the path to the end of `last_task`, a flat index (batch * K + task)."""
+    path.place[0], path.place[1], path.clock[0] = last_task, last_task // len(graph.tasks), state.tasks[last_task].end
+
+
+@shared_kernel
+def add_critical_path(
+    graph: Template, state: ScheduleState, batches: int, path: Path, begin_seconds: float, share: Floats
+) -> None:
     """Add to `share` (K,) the seconds that each task is on the critical path.
 
-    The path leads from `begin_seconds` to the end of `last_task`, and the added seconds sum to this span.
-    `last_task` is a flat index (batch * K + task). Background work counts only from the end of the last foreground task that ran
-    parallel to it, in the batch that waited for the background work.
+    The walk leads back along the path to `begin_seconds`, or until it leaves the first `batches` held batches. The added seconds
+    sum to this span. Background work counts only from the end of the last foreground task that ran parallel to it, in the batch
+    that waited for the background work.
     """
-    width, flat, batch, clock = len(graph.tasks), last_task, last_task // len(graph.tasks), state.tasks[last_task].end
-    while flat >= 0 and clock > begin_seconds:
+    width, flat, batch, clock = len(graph.tasks), path.place[0], path.place[1], path.clock[0]
+    while 0 <= flat < batches * width and clock > begin_seconds:
         task, task_begin, parallel_task = flat % width, state.tasks[flat].start, -1
         if graph.tasks[task].background or task == graph.roll:
             for other_task in range(width):
-                other_end = state.tasks[batch * width + other_task].end
+                is_held = 0 <= batch < batches
+                other_end = state.tasks[batch * width + other_task].end if is_held else path.batch_ends[other_task]
                 if other_task != graph.roll and not graph.tasks[other_task].background and task_begin < other_end < clock:
                     parallel_task, task_begin = other_task, other_end
         share[task] += clock - max(task_begin, begin_seconds)
         clock = task_begin
         flat = batch * width + parallel_task if parallel_task >= 0 else state.tasks[flat].cause
-        if flat >= 0 and flat % width != graph.roll and not graph.tasks[flat % width].background:
+        if flat > NO_CAUSE and flat % width != graph.roll and not graph.tasks[flat % width].background:
             batch = flat // width
+    path.place[0], path.place[1], path.clock[0] = flat, batch, clock
+    for k in range(width if 0 <= batch < batches else 0):
+        path.batch_ends[k] = state.tasks[batch * width + k].end
+
+
+@shared_kernel
+def last_task_of(graph: Template, state: ScheduleState, n: int) -> Any:
+    """Return the flat index of the foreground task of batch n that ends last.
+
+    Return the first one of several that end together.
+    """
+    last_task: Any = NO_CAUSE
+    width = len(graph.tasks)
+    for k in range(width):
+        flat = n * width + k
+        if (
+            k != graph.roll
+            and not graph.tasks[k].background
+            and (last_task < 0 or state.tasks[flat].end > state.tasks[last_task].end)
+        ):
+            last_task = flat
+    return last_task

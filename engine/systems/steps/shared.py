@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Persists, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import (
@@ -110,7 +111,7 @@ def near_lookup(
     if link == "cxl":
         flow += (Demand("cxl", lookup_transfer(settled, t, memory, has_rows), FROM_MEMORY),)
     requester: Requester = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
-    lines = has_rows * t.missed_lines, has_rows * t.written_back_lines
+    lines = (has_rows * amount if amount.any() else amount for amount in (t.missed_lines, t.written_back_lines))
     rows = has_rows * accessed_rows(s, t)
     reads = RowReads(rows, accessed_row(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
     return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, previous_batch_predecessors)
@@ -294,17 +295,24 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     )
 
 
+def _of_next_batch(amounts: Floats, after_last: float) -> Floats:
+    """Return each batch's amount of the next batch, (N,); the array itself if that is the same everywhere."""
+    if (amounts == after_last).all():
+        return amounts
+    return np.append(amounts[1:], after_last)
+
+
 def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     """Return the traffic of lookups after the update, and the tasks of early lookups.
 
     Only the first batch looks up after the update; every other one is looked up a batch early, then corrected.
     """
     first_batch = np.where(np.arange(t.batches) == 0, t.rows, 0.0)
-    later: dict[str, Any] = {
-        name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "repeated_reads", "missed_lines", "written_back_lines")
-    }
-    later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
-    early_traffic, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
+    nothing = np.zeros(t.batches)  # pages that only hold 0 take no memory
+    names = ("rows", "repeated_reads", "missed_lines", "written_back_lines")
+    later: dict[str, Any] = {name: _of_next_batch(getattr(t, name), 0.0) for name in names}
+    later |= {name: _of_next_batch(getattr(t, name), 1.0) for name in SKEWS}
+    early_traffic, following = replace(t, **later, raw_share=nothing), later["rows"]
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.fp32_extra_bytes)
     lookup = near_lookup(settled, early_traffic, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     device = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
@@ -315,4 +323,4 @@ def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     )
     adds = Demand(device, Pool(corrected, "pmem", skew=early_traffic.lookup_skew) if device == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
-    return replace(t, rows=first_batch, raw_share=np.zeros_like(t.rows)), (lookup, correct)
+    return replace(t, rows=first_batch, raw_share=nothing), (lookup, correct)
