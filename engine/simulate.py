@@ -68,7 +68,7 @@ def _simulate(
     batches, origin, training = num_batches(s, file), shared_source(s, file=file), trains_itself(s, shelf)
     meter = Meter(progress, batches)
     if resume and training:
-        meter.resume(resume.rows, resume.batches_done)  # the progress until training goes on
+        meter.resume(resume.curve, resume.batches_done)  # the progress until training goes on
     notes = tuple(filter(None, (repeats_warning(s, origin), numbering_note(s, file) if file else "")))
     lengths = file.mean_lengths * s.model.field_copies if file else ()
 

@@ -53,7 +53,7 @@ def run_result(
     """
     all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
     (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline.opening])
-    curve = tables.thin_rows(list(learned.rows))
+    curve = tables.thin_rows(learned.curve)
     return replace(result, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 
 

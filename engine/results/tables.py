@@ -8,6 +8,7 @@ import numpy as np
 from ..core.arrays import Row
 from ..core.figures import figure
 from ..faults.fault import Strike
+from ..run.curve import Curve
 from ..run.run import Crash, Run
 from ..run.segment import batch_begins
 from ..run.upcoming_faults import FULL_SPEED
@@ -158,9 +159,9 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
     return f"{_strike_text(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 
 
-def thin_rows(rows: list[Row]) -> tuple[Row, ...]:
-    """Return about MOST_POINTS evenly spread rows, and all other rows with an AUC."""
-    if len(rows) <= MOST_POINTS:
-        return tuple(rows)
-    stride = -(-len(rows) // MOST_POINTS)
-    return tuple(row for i, row in enumerate(rows) if i % stride == 0 or row["AUC"] is not None or i == len(rows) - 1)
+def thin_rows(curve: Curve) -> tuple[Row, ...]:
+    """Return about MOST_POINTS evenly spread rows of a curve.
+
+    All other rows with an AUC are returned, too.
+    """
+    return curve.thinned(max(1, -(-len(curve) // MOST_POINTS)))

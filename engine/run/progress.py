@@ -1,12 +1,13 @@
 """The progress of a run: an immutable snapshot, and the meter that takes snapshots."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
 
 from ..core.arrays import Row
 from ..errors import Cancelled
+from .curve import Curve
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,12 @@ class Meter:
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
         self.watcher, self.total, self.batches_done = watcher, max(total, 1), 0
-        self.rows: list[Row] = []
+        self.curve = Curve()
         self.next_seconds = monotonic() + INTERVAL
 
-    def resume(self, rows: Sequence[Row], batches_done: int) -> None:
+    def resume(self, curve: Curve, batches_done: int) -> None:
         """Set the training curve and the count of batches to those of a cancelled run."""
-        self.rows, self.batches_done = list(rows), batches_done
+        self.curve, self.batches_done = curve.copy(), batches_done
 
     def step(self, note: str, counts: bool = True) -> None:
         """Report one step to the watcher, if the last report is old enough.
@@ -76,12 +77,8 @@ class Meter:
         self.batches_done += counts
         if self.watcher is None or monotonic() < self.next_seconds:
             return
-        elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0
-        stride = max(1, len(self.rows) // MAX_CURVE_ROWS)
-        last_index = len(self.rows) - 1
-        thinned_rows = tuple(
-            row for i, row in enumerate(self.rows) if i % stride == 0 or i == last_index or row["AUC"] is not None
-        )
+        elapsed = self.curve.ends[-1] if len(self.curve) else 0.0
+        thinned_rows = self.curve.thinned(max(1, len(self.curve) // MAX_CURVE_ROWS))
         total = max(self.total, self.batches_done)
         if self.watcher(Progress(self.batches_done, total, thinned_rows, elapsed, note)):
             raise Cancelled(f"The run was stopped: {note}.")

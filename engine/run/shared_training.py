@@ -6,13 +6,16 @@ state restores exactly the weights of a run without faults; then runs with fault
 the weights, a run belongs to its class only if no fault strikes it. The timing shows this before any training.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
+import numpy as np
+
 from .. import version
 from ..core.arithmetic import arithmetic
+from ..core.arrays import Floats, Ints
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import active_faults, strikes
 from ..persistence.models import by_word, domain
@@ -33,6 +36,7 @@ from ..training.step import StepResult
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, shared_source
 from .crash_recovery import recovered_batches
+from .curve import Curve
 from .learner import train_without_flips
 from .outage import Outage
 from .progress import Meter
@@ -43,7 +47,6 @@ from .training_curve import (
     RunStopped,
     StoppedRun,
     TrainingOutcome,
-    curve_row,
     initial_state,
     last_pass_batch,
     resumed_learner,
@@ -239,38 +242,42 @@ def shared_outcome(
 
     The training is read from `shelf`, or computed and stored there. Raises CannotRun if the class cannot be trained.
     """
-    ends = tuple(_ends(finished_run))
+    batches, ends = _ends(finished_run)
     training = shelf.get(training_class.name)
     if training is None:
-        training = shelf[training_class.name] = _trained(training_class, file, meter, dict(ends), resume)
+        final_ends = np.empty(finished_run.fault_free_timeline.batches)
+        final_ends[batches] = ends
+        training = shelf[training_class.name] = _trained(training_class, file, meter, final_ends, resume)
     if training.refusal:
         raise CannotRun(training.refusal)
-    rows = tuple(curve_row(n, end, training.losses[n], training.aucs.get(n + 1)) for n, end in ends)
-    return TrainingOutcome(rows, training.scores, training.note, training.arithmetic)
+    curve = Curve()
+    for n, end in zip(batches, ends, strict=True):
+        curve.append(int(n), float(end), training.losses[n], training.aucs.get(int(n) + 1))
+    return TrainingOutcome(curve, training.scores, training.note, training.arithmetic)
 
 
-def _ends(finished_run: Run) -> Iterator[tuple[int, float]]:
-    """Yield (batch, its end [s of the run]) of all ended batches.
+def _ends(finished_run: Run) -> tuple[Ints, Floats]:
+    """Return the numbers of all ended batches, and the end of each [s of the run].
 
     A batch that is run again comes again.
     A batch whose flags became durable just before a fault counts, although the batch had not ended.
     """
-    crashes = iter(finished_run.crashes)
+    crashes, batches, ends = iter(finished_run.crashes), list[Ints](), list[Floats]()
     for segment in finished_run.segments:
-        ends = segment.timeline.batch_ends
-        count = len(ends)
+        count = segment.timeline.batches
         if segment.cut:
             count = max(segment.cut.batches_ended, next(crashes).resumption.embedding_batch - segment.first_batch)
-        for index in range(count):
-            yield segment.first_batch + index, segment.begin_seconds + min(float(ends[index]), segment.length_seconds)
+        batches.append(np.arange(segment.first_batch, segment.first_batch + count))
+        ends.append(segment.begin_seconds + np.minimum(segment.timeline.batch_ends[:count], segment.length_seconds))
+    return np.concatenate(batches), np.concatenate(ends)
 
 
 def _trained(
-    training_class: FunctionalClass, file: Recording | None, meter: Meter, ends: dict[int, float], resume: StoppedRun | None
+    training_class: FunctionalClass, file: Recording | None, meter: Meter, ends: Floats, resume: StoppedRun | None
 ) -> Training:
     """Train the class without a fault.
 
-    `ends` are the final end of each batch [s], for the progress.
+    `ends` are the final end of each batch [s], (N,), for the progress.
     """
     class_scenario = training_class.scenario
     batch_source, batches = shared_source(class_scenario, file=file), num_batches(class_scenario, file)
@@ -279,7 +286,7 @@ def _trained(
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= scored_from_batch:
             predictions[n] = step.loss, batch.labels, step.logits
-        meter.rows.append(curve_row(n, ends[n], step.loss, evaluation.auc_with_error if evaluation else None))
+        meter.curve.append(n, float(ends[n]), step.loss, evaluation.auc_with_error if evaluation else None)
         meter.step(f"training batch {n}")
 
     try:
@@ -288,7 +295,7 @@ def _trained(
         predictions.update(resume.predictions if resume and start.stopped_stretch else {})
         stretch = train_without_flips(start, batches, on_batch)
     except TrainingStopped as stop:
-        stopped = StoppedRun(stop.batch, meter.batches_done, stop.trained, tuple(meter.rows), predictions, is_shared=True)
+        stopped = StoppedRun(stop.batch, meter.batches_done, stop.trained, meter.curve, predictions, is_shared=True)
         raise RunStopped(str(stop), stopped) from stop
     except CannotRun as error:
         return Training(refusal=str(error))

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from ..core.arithmetic import arithmetic
-from ..core.arrays import Ints, Row, Singles
+from ..core.arrays import Ints, Singles
 from ..errors import Cancelled
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
@@ -18,6 +18,7 @@ from ..training.step import StepResult
 from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
 from .crash_recovery import Bit
+from .curve import AucWithError, Curve
 from .learner import Learner, advance, crash_and_recover
 from .outage import Outage
 from .progress import Meter
@@ -25,6 +26,7 @@ from .run import Resumption
 from .segment import Segment
 
 Prediction = tuple[float, Singles, Singles]
+CurvePoint = tuple[int, float, float, AucWithError | None]  # the arguments of `Curve.append`
 MAX_PREDICTIONS = 10_000
 
 
@@ -32,13 +34,13 @@ MAX_PREDICTIONS = 10_000
 class TrainingOutcome:
     """The results of training in a run.
 
-    rows: the rows of the training curve.
+    curve: the training curve.
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
     arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
-    rows: tuple[Row, ...] = ()
+    curve: Curve = field(default_factory=Curve)
     scores: Scores = field(default_factory=Scores)
     note: str = ""
     arithmetic: str = field(default_factory=arithmetic)
@@ -53,9 +55,10 @@ class StoppedRun:
     batch: the next batch to train.
     batches_done: the number of trained batches; batches that were run again count again.
     stretch: the results in the segment that was cancelled, with the weights at the start of `batch`.
-    rows: the rows of the training curve.
+    curve: the training curve.
     predictions: the predictions in the last pass over the data, by batch.
-    unfinished: row and prediction of each trained batch that had not ended when a fault cut the segment.
+    unfinished: the arguments of `Curve.append` and the prediction of each trained batch that had not ended when a fault cut the
+        segment.
     resumptions: for each earlier segment, the batches at which the run resumed.
     flipped_bits: the bits of the table that flipped in earlier segments.
     is_shared: True for the training of a functional class, which has no faults.
@@ -64,9 +67,9 @@ class StoppedRun:
     batch: int
     batches_done: int
     stretch: TrainedStretch
-    rows: tuple[Row, ...]
+    curve: Curve
     predictions: dict[int, Prediction]
-    unfinished: tuple[tuple[Row, Prediction], ...] = ()
+    unfinished: tuple[tuple[CurvePoint, Prediction], ...] = ()
     resumptions: tuple[Resumption, ...] = ()
     flipped_bits: tuple[Bit, ...] = ()
     is_shared: bool = False
@@ -88,7 +91,7 @@ class TrainingState:
     learner: the trained model.
     meter: the meter of progress.
     last_pass: the first batch of the last pass over the data.
-    rows: the rows of the training curve.
+    curve: the training curve, to which the next segment adds.
     predictions: the predictions in the last pass, by batch.
     resumptions: for each ended segment, the batches at which the run resumed.
     resume: a cancelled run to resume, until its cancelled segment is reached; then None.
@@ -98,19 +101,10 @@ class TrainingState:
     learner: Learner
     meter: Meter
     last_pass: int
-    rows: tuple[Row, ...] = ()
+    curve: Curve = field(default_factory=Curve)
     predictions: dict[int, Prediction] = field(default_factory=dict)
     resumptions: tuple[Resumption, ...] = ()
     resume: StoppedRun | None = None
-
-
-def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | None, float | None] | None) -> Row:
-    """Return a row of the training curve: batch, its end [s], loss, AUC, AUC error.
-
-    AUC and AUC error are None if the model was not evaluated after this batch.
-    """
-    area, error = auc_with_error or (None, None)
-    return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": area, "AUC error": error}
 
 
 def initial_state(
@@ -125,7 +119,7 @@ def initial_state(
     learner = resumed_learner(learner, resume, meter, is_shared=False)
     if resume is None or learner.stopped_stretch is None:
         return state
-    return replace(state, learner=learner, rows=resume.rows, predictions=resume.predictions, resume=resume)
+    return replace(state, learner=learner, curve=resume.curve.copy(), predictions=resume.predictions, resume=resume)
 
 
 def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
@@ -134,9 +128,9 @@ def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_s
     Return `learner` unchanged if there is no such run, or if its weights do not fit.
     """
     if run is None or run.is_shared != is_shared or _sizes(run.stretch.weights) != _sizes(learner.weights):
-        meter.resume((), 0)
+        meter.resume(Curve(), 0)
         return learner
-    meter.resume(run.rows, run.batches_done)
+    meter.resume(run.curve, run.batches_done)
     stopped_weights = run.stretch.weights
     weights = replace(
         learner.weights, blocks=stopped_weights.blocks, mlp=stopped_weights.mlp, mlp_state=stopped_weights.mlp_state
@@ -202,7 +196,7 @@ def training_outcome(state: TrainingState) -> TrainingOutcome:
     """Return the training's curve, with scores on held-out samples and on the last pass."""
     shape, weights = state.learner.shape, state.learner.weights
     final = evaluate(shape, weights, localise(shape, weights, state.learner.held_out))
-    return TrainingOutcome(state.rows, scores(final, state.predictions), scale_note(shape))
+    return TrainingOutcome(state.curve, scores(final, state.predictions), scale_note(shape))
 
 
 def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
@@ -227,27 +221,27 @@ class _SegmentRecord:
         self.state, self.segment = state, segment
         self.ends = segment.timeline.batch_ends
         self.batches_ended = segment.cut.batches_ended if segment.cut else len(self.ends)
-        self.rows: list[Row] = list(state.rows)
+        self.curve = state.curve
         self.predictions = dict(state.predictions)
-        self.unfinished: list[tuple[Row, Prediction]] = list(state.resume.unfinished) if state.resume else []
+        self.unfinished: list[tuple[CurvePoint, Prediction]] = list(state.resume.unfinished) if state.resume else []
 
     def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         """Note one trained batch, or keep it apart if it had not ended before the cut; an OnBatch of training."""
         index = n - self.segment.first_batch
         elapsed = self.segment.begin_seconds + min(float(self.ends[index]), self.segment.length_seconds)
-        row = curve_row(n, elapsed, step.loss, evaluation.auc_with_error if evaluation else None)
-        row_and_prediction = row, (step.loss, batch.labels, step.logits)
+        point = n, elapsed, step.loss, evaluation.auc_with_error if evaluation else None
+        prediction = step.loss, batch.labels, step.logits
         if index < self.batches_ended:
-            self._note(*row_and_prediction)
+            self._note(point, prediction)
         else:
-            self.unfinished.append(row_and_prediction)
-        self.state.meter.rows = self.rows
+            self.unfinished.append((point, prediction))
+        self.state.meter.curve = self.curve
         self.state.meter.step(f"training batch {n}")
 
-    def _note(self, row: Row, prediction: Prediction) -> None:
-        self.rows.append(row)
-        if row["Batch"] >= self.state.last_pass:
-            self.predictions[row["Batch"]] = prediction
+    def _note(self, point: CurvePoint, prediction: Prediction) -> None:
+        self.curve.append(*point)
+        if point[0] >= self.state.last_pass:
+            self.predictions[point[0]] = prediction
 
     def stopped(self, stop: TrainingStopped) -> StoppedRun:
         """Return the cancelled run, with the part of this segment that was trained."""
@@ -255,7 +249,7 @@ class _SegmentRecord:
             stop.batch,
             self.state.meter.batches_done,
             stop.trained,
-            tuple(self.rows),
+            self.curve,
             self.predictions,
             tuple(self.unfinished),
             self.state.resumptions,
@@ -263,17 +257,16 @@ class _SegmentRecord:
         )
 
     def state_after(self, learner: Learner, resumption: Resumption) -> TrainingState:
-        """Return the state after the segment, with its learner and curve.
+        """Return the state after the segment, with its learner.
 
         A batch whose flags became durable just before the power loss counts, although the batch had not ended.
         """
-        for row, prediction in self.unfinished:
-            if row["Batch"] < learner.batch:
-                self._note(row, prediction)
+        for point, prediction in self.unfinished:
+            if point[0] < learner.batch:
+                self._note(point, prediction)
         return replace(
             self.state,
             learner=learner,
-            rows=tuple(self.rows),
             predictions=self.predictions,
             resumptions=(*self.state.resumptions, resumption),
             resume=None,

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ import numpy as np
 from .. import version
 from ..core.arithmetic import arithmetic
 from ..core.figures import count
+from ..run.curve import Curve
 from ..run.run import Resumption
-from ..run.training_curve import StoppedRun
+from ..run.training_curve import CurvePoint, StoppedRun
 from ..store.files import make_private_folder
 from ..training.lookup import EarlyLookup, RowUses
 from ..training.loop import Evaluation, MlpSnapshot, RowChange, TrainedStretch
@@ -170,7 +172,7 @@ def _run_content(run: StoppedRun) -> list[Any]:
     trained, w = run.stretch, run.stretch.weights
     return [
         run.batches_done,
-        trained.losses,
+        np.array(trained.losses),
         [
             [n, evaluation.loss, evaluation.auc, evaluation.accuracy, evaluation.auc_error]
             for n, evaluation in trained.evaluations.items()
@@ -179,9 +181,10 @@ def _run_content(run: StoppedRun) -> list[Any]:
         [[n, rows.places, rows.before, rows.after] for n, rows in trained.recorded.items()],
         [w.rows, w.blocks, w.mlp, w.mlp_state, w.seed],
         trained.early,
-        run.rows,
+        [np.array(values) for values in (run.curve.batches, run.curve.ends, run.curve.losses)],
+        [[i, *auc] for i, auc in run.curve.aucs.items()],
         _joined_predictions([(n, *prediction) for n, prediction in run.predictions.items()]),
-        [row for row, _ in run.unfinished],
+        [point for point, _ in run.unfinished],
         _joined_predictions([(0, *prediction) for _, prediction in run.unfinished]),
         [[r.embedding_batch, r.mlp_batch, r.fatal] for r in run.resumptions],
         run.flipped_bits,
@@ -211,6 +214,18 @@ def _blocks(content: list[list[Any]]) -> tuple[RowBlock, ...]:
     return tuple(RowBlock(*arrays) for arrays in content)
 
 
+def _curve(columns: list[Any], aucs: list[list[Any]]) -> Curve:
+    curve = Curve()
+    curve.batches, curve.ends, curve.losses = (array(kind, column) for kind, column in zip("qdd", columns, strict=True))
+    curve.aucs = {i: (area, error) for i, area, error in aucs}
+    return curve
+
+
+def _curve_point(content: list[Any]) -> CurvePoint:
+    batch, end, loss, auc_with_error = content
+    return batch, end, loss, auc_with_error and (auc_with_error[0], auc_with_error[1])
+
+
 def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
     (
         done_batches,
@@ -220,7 +235,8 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         recorded,
         (rows, blocks, mlp, mlp_state, seed),
         early_uses,
-        curve,
+        curve_columns,
+        aucs,
         predictions,
         unfinished,
         unfinished_predictions,
@@ -229,7 +245,7 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         is_shared,
     ) = _restored_content(content["run"], archive)
     trained = TrainedStretch(
-        losses,
+        array("d", losses),
         {n: Evaluation(*scores) for n, *scores in evaluations},
         {n: MlpSnapshot(*arrays) for n, *arrays in kept_mlps},
         {
@@ -243,9 +259,15 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         content["batch"],
         done_batches,
         trained,
-        tuple(curve),
+        _curve(curve_columns, aucs),
         {n: (loss, labels, logits) for n, loss, labels, logits in _split_predictions(predictions)},
-        tuple(zip(unfinished, ((loss, y, z) for _, loss, y, z in _split_predictions(unfinished_predictions)), strict=True)),
+        tuple(
+            zip(
+                map(_curve_point, unfinished),
+                ((loss, y, z) for _, loss, y, z in _split_predictions(unfinished_predictions)),
+                strict=True,
+            )
+        ),
         tuple(Resumption(*fields) for fields in resumptions),
         tuple((row, byte, bit) for row, byte, bit in flipped),
         is_shared,

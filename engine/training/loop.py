@@ -3,8 +3,10 @@
 The same weights and batches give the same bytes, also if the loop is stopped and resumed.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import isfinite, sqrt
 
 import numpy as np
@@ -96,7 +98,7 @@ class TrainedStretch:
     early: the relaxed lookup of batch `last` if training was stopped there, else None.
     """
 
-    losses: list[float]
+    losses: "array[float]"
     evaluations: dict[int, Evaluation]
     kept: dict[int, MlpSnapshot]
     recorded: dict[int, RowChange]
@@ -143,8 +145,8 @@ def train(
     the other equal an uncut training only up to rounding (exactly with pooling 1). Raises CannotRun if the training diverges.
     """
     trained_weights, test = copy_weights(weights), localise(shape, weights, held_out) if held_out else None
-    start = resume or TrainedStretch([], {}, {}, {}, trained_weights)
-    stretch = TrainedStretch([*start.losses], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
+    start = resume or TrainedStretch(array("d"), {}, {}, {}, trained_weights)
+    stretch = TrainedStretch(start.losses[:], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
     early_lookup, next_batch = start.early, None
     for n in range(first_batch, end_batch):
         batch = next_batch or localise(shape, trained_weights, source_batch(n))
@@ -171,7 +173,7 @@ def train(
 def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
     """Return the results of consecutive stretches of training as one stretch."""
     return TrainedStretch(
-        losses=[loss for part in parts for loss in part.losses],
+        losses=array("d", chain.from_iterable(part.losses for part in parts)),
         evaluations={n: evaluation for part in parts for n, evaluation in part.evaluations.items()},
         kept={n: mlp for part in parts for n, mlp in part.kept.items()},
         recorded={n: rows for part in parts for n, rows in part.recorded.items()},

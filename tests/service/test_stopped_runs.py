@@ -95,7 +95,7 @@ def test_damage_is_found_or_changes_nothing(file, run):
         found = file.load()
         ignored += found is None
         if found:
-            assert found.batch == 3 and found.rows == run.rows and found.stretch.losses == run.stretch.losses
+            assert found.batch == 3 and found.curve == run.curve and found.stretch.losses == run.stretch.losses
             assert state_bytes(found.stretch.weights) == state_bytes(weights)
     assert ignored > 300
     for content in (b"", whole[: len(whole) // 2], b"no archive", os.urandom(999)):

@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.run import progress
+from engine.run.curve import Curve
 from engine.run.learner import Learner, row_spans, rows_from, stored_rows, with_flipped_bit, with_noted_flips
 from engine.run.progress import Meter, Progress
 from engine.run.run import follow_run
@@ -171,7 +172,7 @@ def test_a_training_stopped_at_any_batch_goes_on_from_its_file_to_the_byte(relax
         with pytest.raises(TrainingStopped) as stopped:
             run_of(shape, **wanted, on_batch=stop)
         file = StoppedRunFile(tmp_path / "store.sqlite", "0" * 32)
-        assert file.save(StoppedRun(cut, cut, stopped.value.trained, (), {})) == ""
+        assert file.save(StoppedRun(cut, cut, stopped.value.trained, Curve(), {})) == ""
         back = file.load().stretch
         ended = run_of(shape, cut, BATCHES, back.weights, **wanted, resume=back)
         assert ended.losses == whole.losses and state_bytes(ended.weights) == state_bytes(whole.weights)
@@ -312,7 +313,7 @@ def test_points_share_a_training_and_one_that_was_cancelled_goes_on_from_its_fil
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
     one, shelf = asked(system=system), dict[str, Training]()
     found = trained(one, shelf)
-    assert len(shelf) == 1 and len(found.rows) == BATCHES and found.scores.auc is not None
+    assert len(shelf) == 1 and len(found.curve) == BATCHES and found.scores.auc is not None
     machine = with_values(one, {"machine.cxl_bandwidth_GBps": 7.0, "machine.num_gpus": 2})
     assert trained(machine, shelf) == found and len(shelf) == 1
     for cut in (1, 5, BATCHES - 1):
