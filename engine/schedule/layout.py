@@ -244,9 +244,12 @@ def _distinct(amounts: Sequence[Floats], places: Ints) -> tuple[Ints, Ints]:
             part = kind[n : n + BLOCK]
             part *= len(different_amounts)
             part += np.searchsorted(different_amounts, amount[places[n : n + BLOCK]])
-        codes, example = np.unique(kind, return_index=True)
-        for n in blocks:
-            kind[n : n + BLOCK] = np.searchsorted(codes, kind[n : n + BLOCK])
+        codes = np.unique(kind)
+        example = np.empty(len(codes), dtype=np.int64)
+        for n in reversed(blocks):  # so that each kind's first place is written last
+            part = kind[n : n + BLOCK]
+            part[:] = np.searchsorted(codes, part)
+            example[part[::-1]] = np.arange(n, n + len(part))[::-1]
     return example, kind
 
 
