@@ -25,6 +25,7 @@ from .kernels.template import NO_REPEAT, SECONDS, TASK, Accounts, DemandCosts, S
 
 MAX_COSTS, MAX_DEVICES = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
 MAX_COLUMNS, BLOCK = 256, 65_536  # limits: batches whose amounts are sorted at once, and batches at a time in a long run
+MAX_KINDS = 16  # kinds of batches that design points may have to be planned together
 
 
 @dataclass(frozen=True, eq=False)
