@@ -26,7 +26,7 @@ DEAF = """
 import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)
 from engine.commands import run
 def deaf(*words): print("computing", flush=True); return sum(range(10**11))
-run.computed = deaf
+run.compute_point = deaf
 from engine.__main__ import main; sys.exit(main(["run", "--preset", "tiny"]))
 """
 

@@ -173,9 +173,9 @@ def test_room_for_unpacking_is_named_before_it_is_taken(tmp_path: Path, monkeypa
 LONG = """
 import sys
 from pathlib import Path
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.insight.fitting.tally import tallies
-found = read(Path(sys.argv[1]))
+found = read_file(Path(sys.argv[1]))
 lookups = sum(each.lookups for each in tallies(found))
 print(lookups, int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024)
 """
