@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 import pytest
@@ -46,6 +48,33 @@ def patched(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
                 yield alias, name, node.lineno
 
 
+def programs(tree: ast.AST) -> Iterator[ast.Module]:
+    """Yield the programs that a test holds as text, for another process."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if "import " in text:
+                pass
+            case ast.JoinedStr(values=parts):
+                text = "".join(part.value if isinstance(part, ast.Constant) else "x" for part in parts)
+            case _:
+                continue
+        with suppress(SyntaxError):
+            yield ast.parse(dedent(text))
+
+
+def missing_in_program(program: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield (module, name) of what a program imports from our modules, or takes from them, and they lack."""
+    aliases = modules_by_alias(program)
+    for node in ast.walk(program):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] in OURS:
+                for name in names:
+                    if not hasattr(import_module(module), name.name) and _submodule(module, name.name) is None:
+                        yield module, name.name
+            case ast.Attribute(value=ast.Name(id=alias), attr=name) if alias in aliases and not hasattr(aliases[alias], name):
+                yield alias, name
+
+
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_names_in_strings_exist(path: Path) -> None:
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
@@ -54,9 +83,18 @@ def test_names_in_strings_exist(path: Path) -> None:
         (line, alias, name) for alias, name, line in patched(tree) if alias in aliases and not hasattr(aliases[alias], name)
     ]
     assert missing == []
+    assert [each for program in programs(tree) for each in missing_in_program(program)] == []
 
 
 def test_a_name_that_is_gone_is_found() -> None:
     tree = ast.parse('from engine import version\nmonkeypatch.setattr(version, "GONE", 1)\nwork = (version, "MODEL")\n')
     aliases = modules_by_alias(tree)
     assert [hasattr(aliases[alias], name) for alias, name, _ in patched(tree)] == [False, True]
+
+
+def test_a_name_that_is_gone_is_found_in_a_program_held_as_text() -> None:
+    texts = '("from engine import version, gone; version.GONE = 1", f"from engine import version; version.{1}; version.MODEL")'
+    assert [list(missing_in_program(program)) for program in programs(ast.parse(texts))] == [
+        [("engine", "gone"), ("version", "GONE")],
+        [("version", "x")],
+    ]
