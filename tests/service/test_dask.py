@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenar
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
 SEEDS = range(1, 31)
+START_SECONDS = 300.0  # a busy computer starts the processes of Dask slowly; a service waits for them some seconds only
 
 
 class Dask:
@@ -43,6 +46,11 @@ class Dask:
         self.workers.append(self.run("worker", *words))
         self.processes.append(self.workers[-1])
 
+    def wait(self) -> None:
+        """Wait until the scheduler answers and has all workers."""
+        with import_module("distributed").Client(self.address, timeout=START_SECONDS, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=START_SECONDS)
+
 
 @pytest.fixture
 def dask() -> Iterator[Dask]:
@@ -59,8 +67,9 @@ def dask() -> Iterator[Dask]:
             process.wait()
 
 
-def later(condition: object, do: object) -> threading.Thread:
-    """Do something once a condition holds, while the service runs in this thread."""
+@contextmanager
+def later(condition: object, do: object) -> Iterator[None]:
+    """Do something once a condition holds, while the block runs in this thread."""
 
     def wait() -> None:
         wait_until(condition, 60.0)  # type: ignore[arg-type]
@@ -68,7 +77,10 @@ def later(condition: object, do: object) -> threading.Thread:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    return thread
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finished_point_is_repeated(
@@ -76,10 +88,10 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
 ) -> None:
     dask.work()
     dask.work()
+    dask.wait()
     request = requests.submit(store, scenarios(SEEDS, 0.2), "full", keeps_on=True)
-    killing = later(lambda: finished(store) >= 5, lambda: dask.workers[0].send_signal(signal.SIGKILL))
-    service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
-    killing.join()
+    with later(lambda: finished(store) >= 5, lambda: dask.workers[0].send_signal(signal.SIGKILL)):
+        service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
     assert dask.workers[0].poll() == -signal.SIGKILL
     assert status.status(store, request).state == "done"
     assert ask(store, "SELECT ending, count(*) FROM claims GROUP BY ending") == [("kept", len(SEEDS))]
@@ -92,6 +104,7 @@ def test_with_a_worker_killed_in_mid_run_the_table_is_that_of_loky_and_no_finish
 def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finish(dask: Dask, store: Path) -> None:
     dask.work(nanny=True)
     dask.work(nanny=True)
+    dask.wait()
     request = requests.submit(store, [*scenarios(range(6), 0.2), scenario(KILLER, 0.2)], "full", keeps_on=True)
     service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
     found = status.status(store, request)
