@@ -76,8 +76,9 @@ def test_the_first_requests_of_a_trace_are_one_too(tmp_path: Path) -> None:
     assert counts(tmp_path / "own") == wanted(IDS[:5_000])
 
 
-def as_text(write: Callable[[int], str], header: str = "") -> str:
-    return header + "".join(f"{write(row)}\n" for row in range(COUNT))
+def as_text(write: Callable[[int], str], header: str = "") -> Callable[[], str]:
+    """Return the function that makes a text: made while it is collected, each would delay all tests."""
+    return lambda: header + "".join(f"{write(row)}\n" for row in range(COUNT))
 
 
 TEXTS = {
@@ -96,14 +97,14 @@ TEXTS = {
 @each("what", TEXTS)
 def test_a_text_of_requests_is_counted_as_numpy_counts_it(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 17)
-    (tmp_path / "own").write_text(TEXTS[what], encoding="utf-8", newline="")
+    (tmp_path / "own").write_text(TEXTS[what](), encoding="utf-8", newline="")
     (tmp_path / "own.gz").write_bytes(gzip.compress((tmp_path / "own").read_bytes(), 1))
     for name in ("own", "own.gz"):
         assert counts(tmp_path / name) == wanted(IDS)
 
 
 def test_a_text_beyond_a_bound_of_memory_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "own.txt").write_text(TEXTS["ids"], encoding="utf-8")
+    (tmp_path / "own.txt").write_text(TEXTS["ids"](), encoding="utf-8")
     monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 15)
     monkeypatch.setattr(samples, "max_nbytes", lambda: 50_000)
     found = lookups_of(tmp_path / "own.txt")
@@ -134,20 +135,20 @@ def test_what_is_no_trace_of_requests_is_not_taken_for_one(what: str, tmp_path: 
 
 
 def test_a_table_with_a_mapping_is_a_table(tmp_path: Path) -> None:
-    (tmp_path / "own").write_text(TEXTS["with a header"], encoding="utf-8")
+    (tmp_path / "own").write_text(TEXTS["with a header"](), encoding="utf-8")
     assert kinds.is_trace(tmp_path / "own")
     (tmp_path / "own.toml").write_text('label = "size >= 1"\nids = ["object id"]\n', encoding="utf-8")
     assert not kinds.is_trace(tmp_path / "own")
 
 
-CSV = TEXTS["with a header"].encode()
+CSV = TEXTS["with a header"]().encode()
 DAMAGED = {
     "cut off": ("x.oracleGeneral", records(500).tobytes()[:-5], "has 11,995 bytes, which is not a multiple of the 24 bytes"),
     "empty": ("x.oracleGeneral.bin", b"", "has 0 bytes"),
     "bytes lost": ("x.oracleGeneral", records().tobytes()[: 24 * 30_000] + records().tobytes()[24 * 30_000 + 8 :] + bytes(8),
                    r"request 30,\d{3} has number"),
     "gzipped": ("x.oracleGeneral.gz", gzip.compress(records(500).tobytes()), "cannot be mapped; unpack it"),
-    "no number": ("x.txt", TEXTS["ids"].encode() + b"five\n", ":40001: the id 'five' is not a whole number"),
+    "no number": ("x.txt", TEXTS["ids"]().encode() + b"five\n", ":40001: the id 'five' is not a whole number"),
     "other columns": ("x.csv", CSV + b"1,2,3\n", ":40002: the line has 3 columns, but 4 are expected"),
     "not UTF-8": ("x.csv", CSV + b"1,\xff,3,4\n", r":40002: the id"),
 }  # fmt: skip
