@@ -37,6 +37,7 @@ def meanings_in(text: str) -> str | None:
     return "\n\n".join(lines) or None
 
 
+@cache  # every run of a page draws the whole glossary
 def line(word: str, meaning: str) -> str:
     """Return a word and its meaning, as Markdown."""
     return f"**{escape_markdown(word)}** {escape_markdown(meaning)}"
