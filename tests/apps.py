@@ -9,7 +9,7 @@ from typing import Any
 
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.answers import later
 from pages.shell import places, warming
@@ -19,6 +19,8 @@ from tests import ROOT
 APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# Each run of an app would compile its scripts anew, a tenth of the time of a page.
+local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)  # type: ignore[misc,assignment]
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
 warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them

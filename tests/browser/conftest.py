@@ -1,4 +1,4 @@
-"""A real server and a real browser, each started once for all browser tests."""
+"""A real server and a real browser, each started once for all browser tests, and ended before the other tests."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def _stop_owner(folder):
         os.kill(int(named_owner(store)[0]), signal.SIGTERM)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def start_server(tmp_path_factory):
     """Return a function that starts a fresh server, once all kernels are there, and returns its address."""
     started = []
@@ -85,13 +85,13 @@ def start_server(tmp_path_factory):
         _stop_owner(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(start_server):
     """Return the address of the server that most tests share."""
     return start_server()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium():
     """Return the system's Chromium; a machine without one fails, it never skips."""
     executable = next(filter(None, map(shutil.which, NAMES)), None)
