@@ -7,7 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,19 +16,19 @@ from engine import api, version
 from engine.__main__ import COMMANDS, main
 from engine.errors import nearest_hint
 from tests import ROOT
-from tests.house import DOCUMENTED, files, tree
+from tests.house import DOCUMENTED, files, nodes
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PENDING = {"engine/workload/readers/formats.py"}  # until its sentence names `version.PROGRAM` too
 
 
-def texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file that are no docstring."""
-    said = [node for node in ast.walk(tree(path)) if isinstance(node, DOCUMENTED) and ast.get_docstring(node)]
+@cache
+def texts(path: Path) -> list[str]:
+    """Return the texts of a file that are no docstring."""
+    said = [node for node in nodes(path) if isinstance(node, DOCUMENTED) and ast.get_docstring(node)]
     described = {id(node.body[0].value) for node in said}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
-            yield node.value
+    constants = (node for node in nodes(path) if isinstance(node, ast.Constant) and id(node) not in described)
+    return [node.value for node in constants if isinstance(node.value, str)]
 
 
 def installed(folder: Path) -> Path:

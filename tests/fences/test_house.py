@@ -84,7 +84,7 @@ def test_a_circle_is_found_wherever_it_closes():
 
 def test_a_file_fits_on_a_few_screens_and_a_function_on_one():
     long = [path for path in OURS if house.text(path).count("\n") > LIMITS["lines of a file"]]
-    functions = ((path, node) for path in OURS for node in ast.walk(house.tree(path)) if isinstance(node, DEFINED[:2]))
+    functions = ((path, node) for path in OURS for node in house.nodes(path) if isinstance(node, DEFINED[:2]))
     assert long == []
     most = LIMITS["lines of a function"]
     assert [(path, node.name) for path, node in functions if node.end_lineno - node.lineno >= most] == []

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from engine.registry import CONSTANT_BY_KIND, TABLES
 from tests import ROOT
+from tests.house import nodes, tree, walk
 
 USERS = ("app", "pages", "scripts")
 TESTERS = ("tests", "benchmarks")
@@ -66,7 +67,7 @@ def _paths() -> dict[str, Path]:
 
 @cache
 def _trees() -> dict[str, ast.Module]:
-    return {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in _paths().items()}
+    return {module: tree(path.relative_to(ROOT)) for module, path in _paths().items()}
 
 
 def _base(module: str, node: ast.ImportFrom) -> str:
@@ -102,7 +103,7 @@ def _passed_on(package: str) -> set[str]:
 @cache
 def _words(module: str) -> dict[str, Name]:
     """Return what each word of a module stands for: what it imports, anywhere, and its own definitions."""
-    brought = dict(pair for node in ast.walk(_trees()[module]) for pair in _imports(module, node))
+    brought = dict(pair for node in nodes(_paths()[module].relative_to(ROOT)) for pair in _imports(module, node))
     return brought | {name: (module, name) for statement in _trees()[module].body for name in _defined(statement)}
 
 
@@ -110,8 +111,8 @@ def _defined(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    nodes = [node for target in targets if target for node in ast.walk(target) if isinstance(node, ast.Name)]
-    return [node.id for node in nodes if isinstance(node.ctx, ast.Store)]
+    names = [node for target in targets if target for node in walk(target) if isinstance(node, ast.Name)]
+    return [node.id for node in names if isinstance(node.ctx, ast.Store)]
 
 
 def _home(name: Name) -> Name:
@@ -122,11 +123,11 @@ def _home(name: Name) -> Name:
     return module, word
 
 
-def _mentions(module: str, nodes: Iterable[ast.AST]) -> Mentions:
+def _mentions(module: str, statements: Iterable[ast.AST]) -> Mentions:
     names: set[Name] = set()
     attributes: set[str] = set()
     words, roots = _words(module), set()
-    for node in (child for top in nodes for child in ast.walk(top)):
+    for node in (child for top in statements for child in walk(top)):
         if isinstance(node, ast.Attribute):
             attributes.add(node.attr)
             roots.add(node.value)
@@ -154,13 +155,13 @@ def _module(node: ast.expr, words: dict[str, Name]) -> str:
 def _pieces() -> dict[Name, Mentions]:
     """Return what every definition mentions, and under "" what the rest of its module does."""
     pieces: dict[Name, Mentions] = {}
-    for module, tree in _trees().items():
-        for statement in tree.body:
+    for module, syntax in _trees().items():
+        for statement in syntax.body:
             if isinstance(statement, ast.ClassDef):
                 pieces |= _class(module, statement)
             else:
                 pieces |= {(module, name): _mentions(module, [statement]) for name in _defined(statement)}
-        pieces[module, ""] = _mentions(module, [statement for statement in tree.body if not _defined(statement)])
+        pieces[module, ""] = _mentions(module, [statement for statement in syntax.body if not _defined(statement)])
     return pieces
 
 
@@ -181,7 +182,7 @@ def _class(module: str, owner: ast.ClassDef) -> dict[Name, Mentions]:
 
 def _is_engine_class(module: str, owner: ast.ClassDef) -> bool:
     """Return whether a class and all that it derives from are the engine's own."""
-    bases = {node.id for base in owner.bases for node in ast.walk(base) if isinstance(node, ast.Name)} - KNOWN_BASES
+    bases = {node.id for base in owner.bases for node in walk(base) if isinstance(node, ast.Name)} - KNOWN_BASES
     homes = [_home(_words(module).get(name, ("", name))) for name in bases]
     classes = [
         [statement for statement in _trees()[home].body if _defined(statement) == [name]] if home in _trees() else []
