@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.cases import SELECTION, mentions
 
 FOLDER = Path(__file__).parent / "golden"
-settings.register_profile("test", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("test", max_examples=40, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("slow", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -102,14 +102,14 @@ def test_the_system_s_own_log_has_the_estimate_s_throughput_and_a_batch_is_the_e
 @pytest.mark.parametrize(("cycle", "wait", "down"), [(40.0, 10.0, 5.0), (400.0, 0.0, 30.0), (3.0, 2.0, 60.0), (inf, 0.0, 20.0)])
 def test_the_kept_share_is_that_of_drawn_renewals(cycle, wait, down):
     """Faults at instants of their own, work counted copy by copy."""
-    end, mtbf, rng, shares = 600.0, 100.0, np.random.default_rng(3), []
-    for _ in range(20_000):
-        faults = np.concatenate(([0.0], np.cumsum(rng.exponential(mtbf, 40))))
-        faults = faults[faults < end]
-        waits = np.where(np.arange(len(faults)) > 0, down, 0.0)
-        trained = np.maximum(np.diff(faults) - waits[:-1] - wait, 0.0)
-        copied = cycle * np.floor(trained / cycle) if cycle < inf else 0.0 * trained
-        shares.append((copied.sum() + max(end - faults[-1] - waits[-1], 0.0)) / end)
+    end, mtbf, draws = 600.0, 100.0, 20_000
+    faults = np.cumsum(np.random.default_rng(3).exponential(mtbf, (draws, 40)), axis=1)
+    faults = np.hstack((np.zeros((draws, 1)), faults))  # a row a campaign, which begins at 0
+    waits = np.where(np.arange(41) > 0, down, 0.0)
+    trained = np.where(faults[:, 1:] < end, np.maximum(np.diff(faults) - waits[:-1] - wait, 0.0), 0.0)
+    copied = cycle * np.floor(trained / cycle) if cycle < inf else 0.0 * trained
+    last = np.where(faults < end, faults, 0.0).max(axis=1)
+    shares = (copied.sum(axis=1) + np.maximum(end - last - np.where(last > 0, down, 0.0), 0.0)) / end
     error = np.std(shares) / sqrt(len(shares))
     assert kept_share(1 / mtbf, cycle, wait, down, end) == pytest.approx(np.mean(shares), abs=4 * error)
 

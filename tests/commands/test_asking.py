@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def swept(store: Path, *words: str) -> list[dict[str, str]]:
     target = store.with_suffix(".csv")
-    assert main(["sweep", "--estimate", "--jobs", "1", "--store", str(store), "--csv", str(target), *words]) == 0
+    assert main(["sweep", "--estimate", "--csv", str(target), *words]) == 0
     return table(target)
 
 
@@ -102,8 +102,8 @@ def test_a_link_asks_the_same_as_the_words(store: Path) -> None:
 
 def test_points_that_contradict_themselves_are_rows_with_their_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = store.with_suffix(".csv")
-    words = ["--axis", "system=pmem,cxl", "--axis", "model.embedding_dim=16,32", "--csv", str(target), "--store", str(store)]
-    assert main(["sweep", "--estimate", "--jobs", "1", *words]) == 2
+    words = ["--axis", "system=pmem,cxl", "--axis", "model.embedding_dim=16,32", "--csv", str(target)]
+    assert main(["sweep", "--estimate", *words]) == 2
     rows = table(target)
     assert [(row["system"], row["model.embedding_dim"], bool(row[TIME])) for row in rows] == [
         ("pmem", "16", True), ("pmem", "32", False), ("cxl", "16", True), ("cxl", "32", False)

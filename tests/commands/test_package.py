@@ -13,7 +13,7 @@ import tomllib
 import venv
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -40,12 +40,30 @@ def ep(monkeypatch: pytest.MonkeyPatch) -> None:
     assert api.Table is table.Table
 
 
+LONG_EXAMPLE = "engine.api.calls.decide"  # searches all systems for ten seconds
+
+
+def failed_examples(module: ModuleType, is_long: bool = False) -> int:
+    """Run the examples of a module, all but the long one or that alone, and return how many fail."""
+    runner = doctest.DocTestRunner()
+    for examples in doctest.DocTestFinder().find(module):
+        if (examples.name == LONG_EXAMPLE) == is_long:
+            runner.run(examples)
+    assert runner.tries
+    return runner.failures
+
+
 @pytest.mark.usefixtures("ep")
 @pytest.mark.parametrize("module", [api, calls, citations], ids=lambda module: module.__name__)
-def test_examples_in_docstrings_hold(module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_examples_in_docstrings_hold(module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
+    assert not failed_examples(module)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ep")
+def test_the_long_example_in_a_docstring_holds() -> None:
+    assert not failed_examples(calls, is_long=True)
 
 
 @pytest.mark.usefixtures("ep")

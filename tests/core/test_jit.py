@@ -164,6 +164,7 @@ def test_nothing_of_numba_is_replaced_by_the_engine() -> None:
     assert len(classes) > 500 and replaced == models == []
 
 
+@pytest.mark.slow
 def test_numbers_are_the_same_where_a_user_has_disabled_compilation(written, tmp_path):
     written()
     code = (

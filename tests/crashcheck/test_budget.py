@@ -219,7 +219,7 @@ def test_a_loop_over_an_attribute_of_the_medium_does_not_end():
             pass
 
 
-@each("name", ["undo", "redo-late", "undo-relaxed-near", "redo-near-many", "undo-far", "undo-large"])
+@each("name", ["undo", "redo-late", "undo-relaxed-near", "redo-near-many", "undo-far", "undo-large"], few=2)
 def test_ten_times_the_operations_of_a_sound_wrapper_that_works_word_by_word_are_allowed(name, monkeypatch):
     budgets = []
 

@@ -76,7 +76,7 @@ def test_uneven_bags_are_drawn_again_as_they_were(system, optimizer):
 
 @optimizers
 @each("system", STRICT)
-@each("count", [2, 3], few=4)
+@each("count", [2, 3], few=2)
 def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer, count):
     undisturbed = learned(quiet(system, optimizer))
     for seed in range(4):
@@ -89,7 +89,7 @@ def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1, "machine.cxl_latency_ns": 1e5}
 
 
-@each("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}], few=6)
+@each("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}], few=4)
 @each("bound", [0, 1, 3, 100])
 def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     asked = tiny("cxl", **knobs, **{"policy.mlp_staleness_bound_batches": bound})

@@ -43,7 +43,7 @@ def recorded(*fields: np.ndarray, clicks: float = 0.25, hashed: bool = True) -> 
 @each(
     ("s", "q", "hottest", "once", "rows"),
     [(1.1, 0.0, 0.0, 0.0, 100_000), (0.8, 50.0, 0.3, 0.05, 300_000), (1.6, 7e4, 0.0, 0.0, 400_000), (2.0, 20.0, 0.0, 0.0, 4000)],
-    few=2,
+    few=1,
 )
 def test_the_law_that_lookups_were_drawn_from_is_found_and_the_rows_that_they_have_not_shown(
     s: float, q: float, hottest: float, once: float, rows: int

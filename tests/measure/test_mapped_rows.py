@@ -47,6 +47,7 @@ def test_rows_are_copied_to_their_places():
     assert (target[[0, 4]] == rows[[3, 1]]).all() and not target[1:4].any()
 
 
+@pytest.mark.slow
 @pytest.mark.more  # `make slow` installs PyTorch
 def test_a_small_file_is_tried_and_nothing_is_left(measured, tmp_path, monkeypatch):
     pytest.importorskip("torch")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.store import requests
@@ -42,14 +44,14 @@ def alive(app):
     return marked + [(where, text) for where, text in shown if where.endswith(".url") and not re.match(r"/[a-z]|$", text)]
 
 
-@each("page", tuple(PLACES), few=1)
+@pytest.mark.parametrize("page", ["data", *(pytest.param(page, marks=pytest.mark.slow) for page in PLACES if page != "data")])
 def test_a_page_shows_a_hostile_knob_as_text(page):
     app = apps.opened(page, {"preset": "tiny", "data.digest": HOSTILE})
     apps.ANSWERS.found()
     assert not alive(app.run())
 
 
-@each("name", [*QUESTIONS, *KNOBS, "find", "run", "crash", "axis", "mode", HOSTILE], few=5)
+@each("name", [*QUESTIONS, *KNOBS, "find", "run", "crash", "axis", "mode", HOSTILE], few=3)
 def test_a_hostile_parameter_is_refused_in_plain_words(name):
     app = apps.opened("runs" if name == "find" else "search", {name: HOSTILE})
     assert app.error or name in ("find", "model")

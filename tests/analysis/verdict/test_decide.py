@@ -116,7 +116,7 @@ def test_no_searched_setting_has_a_value_that_beats_it(verdict: Verdict, system:
 def test_under_faults_each_row_has_the_share_and_price_of_its_campaign() -> None:
     """Power losses and crashes: the closed form of the offered link's campaign is the row's, to 1e-9."""
     rates = {"faults.power_loss_mtbf_hours": 100.0, "faults.gpu_crash_mtbf_hours": 300.0}
-    found = decide(question(with_values(model(), rates)), SOME)
+    found = decide(question(with_values(model(), rates)), ("all-hbm", "cxl", "cpu-only"))
     rows = [row for row in verdict_content(found, "dlrm-kaggle")["rows"] if row["link"]]
     assert len({row["protection"] for row in rows}) > 1 and all(row["lost_on_failure"]["worst_fault"] for row in rows)
     for row in rows:
@@ -180,7 +180,7 @@ def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() 
 
 
 def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("engine.commands.decide.verdicts", partial(verdicts, systems=SOME))
+    monkeypatch.setattr("engine.commands.decide.verdicts", partial(verdicts, systems=("all-hbm", "cxl")))
     words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
     assert main(words) == 3
     found = json.loads((tmp_path / "out.json").read_text())

@@ -78,7 +78,8 @@ def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
         assert "B of tables" in next(iter(tipping_words([one])))
 
 
-def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict: Verdict) -> None:
+def test_a_popularity_under_which_another_family_or_nothing_wins_is_told() -> None:
+    verdict = decide(question(model()), ("all-hbm",))
     best = verdict.best_row
     assert best is not None
     same = Winner(best.system, best.family, best.rank, best.objective_value)
@@ -96,6 +97,7 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
     assert "It holds" not in said and "uniform: no machine that meets what is asked" in said
 
 
+@pytest.mark.slow
 def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, settings: Settings) -> None:
     cases = {(one.name, one.factor): one.winner for one in usual_cases(asked, settings)}
     assert (FAULTS.name, 4.0) not in cases and (SIZE.name, 4.0) in cases
@@ -127,6 +129,7 @@ def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_
     assert table_bytes(axes.AXES["size"].scenario_at(asked.base, 10.0)[0]) == pytest.approx(10 * GB, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
     asked: VerdictQuestion, settings: Settings, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
