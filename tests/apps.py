@@ -20,7 +20,7 @@ APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 # Each run of an app would compile its scripts anew, a tenth of the time of a page.
-local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)  # type: ignore[misc,assignment]
+local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)  # type: ignore[attr-defined,assignment]
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
 warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
