@@ -73,9 +73,8 @@ def readable_table(frame: pd.DataFrame) -> pd.DataFrame:
     cells["Ours"] = [_number_text(number) for number in frame["Ours"]]
     cells["Error [%]"] = [EMPTY_CELL if pd.isna(number) else figures.signed(number) for number in frame["Error [%]"]]
     cells["Tolerance"] = [_number_text(number) for number in frame.get("Tolerance", [])]
-    text_frame = pd.DataFrame(cells)
-    filled_frame = text_frame.where(text_frame.notna() & (text_frame != ""), EMPTY_CELL)
-    return filled_frame[[name for name in filled_frame.columns if (filled_frame[name] != EMPTY_CELL).any()]]
+    filled = {name: [EMPTY_CELL if pd.isna(cell) or cell == "" else cell for cell in column] for name, column in cells.items()}
+    return pd.DataFrame({name: column for name, column in filled.items() if {*column} != {EMPTY_CELL}})
 
 
 def _range_text(low: float, high: float) -> str:
