@@ -95,7 +95,8 @@ def recent(model: Model, batch_size: int, room: Ints | None = None) -> RecentRow
     bits = np.ceil(np.log2(2 * max_rows)).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(2**bits)))
     purpose = f"Counting the rows of batches of {count(batch_size, 'sample')} with {count(lookups.sum(), 'lookup')}"
-    require_memory(SLOT_NBYTES * start[-1] + lookups.itemsize * lookups.sum(), purpose, "lower data.batch_size")
+    ids_nbytes = 2 * lookups.itemsize * lookups.sum()  # a batch is drawn while the last one is still kept
+    require_memory(SLOT_NBYTES * start[-1] + ids_nbytes, purpose, "lower data.batch_size")
     rows = np.full((2, start[-1]), EMPTY_SLOT, dtype=np.int64)
     return RecentRows(offsets(model), start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
 

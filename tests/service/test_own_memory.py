@@ -13,7 +13,7 @@ import pytest
 from engine.__main__ import main
 from engine.core import memo, process
 from engine.errors import CannotRun, NoRoom
-from engine.scenario.scenario import with_values
+from engine.scenario.scenario import per_table, with_values
 from engine.service import service, worker
 from engine.service.queue import LiveRequest
 from engine.store import requests, result_rows, status
@@ -49,6 +49,18 @@ def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
     assert said.startswith("Counting the rows of batches of 16 samples") and said.endswith("KiB; lower data.batch_size.\n")
     monkeypatch.setattr(process, "physical_memory", lambda: 2 * least)
     assert main(["run", "--preset", "tiny"]) == 0
+
+
+def test_the_ids_of_two_batches_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = with_values(TINY, {"model.num_embeddings": (8,), "data.batch_size": 4096})
+    lookups = small.data.batch_size * sum(per_table(small.model, "pooling"))
+    rows = recent(small.model, small.data.batch_size)
+    least = rows.rows.nbytes + rows.in_both.nbytes + 2 * lookups * 8
+    monkeypatch.setattr(process, "physical_memory", lambda: least - 1)
+    with pytest.raises(NoRoom):
+        recent(small.model, small.data.batch_size)
+    monkeypatch.setattr(process, "physical_memory", lambda: least)
+    recent(small.model, small.data.batch_size)
 
 
 def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
