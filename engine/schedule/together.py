@@ -22,7 +22,7 @@ from ..systems.system import Settled
 from .evaluate import DesignPoint, NotScheduled, PlannedBatches, design_point
 from .machine import Machine, machine_of, settle
 
-FEWEST_POINTS, MOST_POINTS = 8, 512  # fewer points are planned one by one as fast; more take much memory at once
+FEWEST_POINTS, MOST_POINTS = 12, 512  # fewer points are planned one by one as fast; more take much memory at once
 TOGETHER = ("model", "data", "policy", "run")  # groups whose numbers may differ
 PlanBatches = Callable[[Settled], PlannedBatches]
 

@@ -18,7 +18,7 @@ from engine.schedule.machine import settle
 from engine.schedule.timeline import timeline
 from tests.cases import each
 
-POINTS = 9
+POINTS = 13
 AXES = {
     "data.batch_size": [96 + 317 * i for i in range(POINTS)],
     "data.locality": np.linspace(0.05, 0.6, POINTS).tolist(),
@@ -95,7 +95,7 @@ def test_points_of_several_axes_and_systems_keep_their_order():
     base = preset("dlrm-kaggle").scenario
     points = [
         with_values(base, {"system": system, "data.batch_size": 200 * size, "policy.cache_load_factor": share})
-        for size in range(1, 6)
+        for size in range(1, 8)
         for system in ("cached-embedding", "cxl")
         for share in (0.1, 0.2, 0.3)
     ]
