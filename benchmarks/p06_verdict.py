@@ -3,7 +3,7 @@
 Seconds are compared with limits. TorchRec's planner takes .9 s a plan, and AIConfigurator 10 s, as stated.
 """
 
-from functools import cache, partial
+from functools import partial
 from time import process_time
 
 from benchmarks.benchmark import Benchmark
@@ -14,7 +14,6 @@ from engine.scenario.presets import preset
 FIRST_LIMIT, ALL_LIMIT = 3.0, 15.0
 
 
-@cache
 def measured() -> tuple[float, float, bool]:
     """Return the seconds to the first answer and to the last, and whether two searches agree.
 

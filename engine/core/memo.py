@@ -134,7 +134,7 @@ def memoised(
                     f"{stage.__name__} remembers answers by {sorted(keywords.keys() - keyword_names)}: give these by position."
                 )
             kind, several = (by(scenario), *arguments), answers_of(stage)
-            answer = _found(ways, kind, scenario) if several is None else several.found(ways, kind, scenario, _found)
+            answer = _find(ways, kind, scenario) if several is None else several.find(ways, kind, scenario, _find)
             if answer is not UNKNOWN:
                 return answer
             notes = Reads()
@@ -158,7 +158,7 @@ def memoised(
     return decorate
 
 
-def _found(ways: "Ways", kind: tuple[Any, ...], scenario: Any) -> Any:
+def _find(ways: "Ways", kind: tuple[Any, ...], scenario: Any) -> Any:
     """Return the answer for equal knobs, or UNKNOWN."""
     for _, reads, answers in ways.get(kind, ()):
         answer = answers.get(reads(scenario), UNKNOWN)

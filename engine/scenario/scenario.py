@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..core import figures
 from ..core.memo import Recorder
+from ..core.points.parts import record
 from ..errors import BadKnob, nearest_hint
 from ..registry import model_file, variant_names
 from . import knobs
@@ -237,9 +238,7 @@ def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scena
 
 def changed_copy(original: Any, changes: Mapping[str, Any]) -> Any:
     """Return a copy of a scenario or group with changed fields, without a check."""
-    copy = object.__new__(type(original))
-    object.__setattr__(copy, "__dict__", {**vars(original), **changes})
-    return copy
+    return record(type(original), {**vars(original), **changes})
 
 
 @cache

@@ -129,6 +129,13 @@ def test_arrays_of_points_reduce_and_broadcast_like_one_array(rows, number):
             assert np.array_equal(at_point(together_result, i), function(array, float(i)))
 
 
+def test_sums_of_chosen_items_round_as_alone():
+    rows, places = np.random.default_rng(0).random((9, 60)), [*range(1, 40)]
+    column = PerPoint(rows)
+    for function in (lambda a: a[..., places].sum(axis=-1), lambda a: a[places].sum(), lambda a: a[places].mean(axis=0)):
+        assert function(column).tolist() == [float(function(row)) for row in rows]
+
+
 @dataclass(frozen=True)
 class Sizes:
     """A value with parts of several kinds."""

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.core.work import Copy
+from engine.core.work import Copy, Move
 from engine.estimate import estimate
 from engine.hardware.device import Device, duration, energy, stored_bytes
-from engine.hardware.device_stacks import by_kind_rows, cost_columns, stack_devices
+from engine.hardware.device_stacks import by_kind_rows, cost_columns, stack_devices, stacks_of_points
 from engine.registry import all_variants, variant_names
 from engine.results.undisturbed import planned_batches
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -99,3 +99,12 @@ def test_a_step_takes_as_long_as_the_part_that_has_everything(told):
     alone, mine, even = ({row["Device"]: row for row in row if row["Stage"] == "Embedding"}["gpu"] for row in rows)
     assert (mine["Busy [s]"], mine["Energy [J]"]) == pytest.approx((alone["Busy [s]"], alone["Energy [J]"]), rel=1e-9)
     assert even["Busy [s]"] < 0.7 * mine["Busy [s]"]
+
+
+def test_design_points_take_the_costs_of_their_own_devices():
+    machines = [machine for path, machines in varied(TINY, "cxl") if path.endswith("bandwidth_GBps") for machine in machines[:3]]
+    devices, device_of = [build_device(machine, "cxl") for machine in machines], np.array([2, 0, 2, 1, 1])
+    work = by_kind_rows(Move(np.array([0.0, 3e5])), 2)
+    columns = cost_columns(stacks_of_points(stack_devices(devices), device_of), stated, work, 2)
+    alone = np.stack([np.asarray(duration(devices[number], Move(np.array([0.0, 3e5])))) for number in device_of], axis=1)
+    assert np.array_equal(columns, alone) and len(set(alone[1])) == 3

@@ -133,7 +133,16 @@ def test_a_timeline_of_several_points_is_refused():
     assert layout.points >= POINTS - 2
     with pytest.raises(NotTogether):
         timeline(layout.graph, machine.devices, layout.kinds)
+    with pytest.raises(NotTogether):
+        layout.demand_costs([machine.devices])
     assert settle(points[3].scenario).sizes == machine.settled.sizes
+
+
+def test_some_of_the_points_of_a_plan_have_their_own_amounts():
+    base = with_values(preset("dlrm-kaggle").scenario, {"system": "cached-embedding"})
+    points = [*design_points(points_along(base, "policy.cache_load_factor"))]
+    rates = points[0].plan.amounts_of(points).hit_rate.tolist()
+    assert len(set(rates)) == len(points) and points[0].plan.amounts_of(points[3:1:-1]).hit_rate.tolist() == rates[3:1:-1]
 
 
 def test_answers_for_several_points_are_forgotten():

@@ -20,7 +20,7 @@ class TogetherAnswers:
     def __init__(self) -> None:
         self.answers: dict[Any, dict[Any, Any]] = {}
 
-    def found(self, ways: Any, kind: tuple[Any, ...], scenario: Any, lasting: Callable[[Any, Any, Any], Any]) -> Any:
+    def find(self, ways: Any, kind: tuple[Any, ...], scenario: Any, lasting: Callable[[Any, Any, Any], Any]) -> Any:
         """Return the answer for equal values, or UNKNOWN.
 
         `lasting` looks in the stage's answers for values with a hash, which are in `ways`.

@@ -88,6 +88,9 @@ def map_parts(kind: type, function: Callable[[Any], Any], value: Any) -> Any:
 def record(kind: type, values: Mapping[str, Any]) -> Any:
     """Return a dataclass's instance with the values of its fields, without its checks."""
     instance: Any = object.__new__(kind)
+    if hasattr(instance, "__dict__"):
+        vars(instance).update(values)
+        return instance
     for name, value in values.items():
         object.__setattr__(instance, name, value)
     return instance

@@ -79,10 +79,10 @@ class PerPoint(Points, NDArrayOperatorsMixin):
 
     def reduced(self, name: str, axis: int | None = None, **options: Any) -> "PerPoint":
         """Return the result of an array method such as `sum` on each point's array."""
+        values = np.ascontiguousarray(self.values)  # sums round by the layout in memory
         if axis is None:
-            array = np.ascontiguousarray(self.values).reshape(len(self.values), -1)
-            return PerPoint(getattr(array, name)(axis=1, **options))
-        return PerPoint(getattr(self.values, name)(axis=axis + 1 if axis >= 0 else axis, **options))
+            return PerPoint(getattr(values.reshape(len(values), -1), name)(axis=1, **options))
+        return PerPoint(getattr(values, name)(axis=axis + 1 if axis >= 0 else axis, **options))
 
     def sum(self, axis: int | None = None) -> "PerPoint":
         """Return the sum of each point's array."""
@@ -255,10 +255,10 @@ def together(values: Sequence[Any]) -> Any:
     if isinstance(first, tuple | Mapping) or is_record(first):
         return _parts_together(values)
     if isinstance(first, np.ndarray):
-        if len({value.shape for value in values}) > 1:
+        if len({(value.shape, value.dtype) for value in values}) > 1:
             raise NotTogether("arrays of several shapes.")
-        stacked = np.stack(values)
-        return first if (stacked == first).all() else PerPoint(stacked)
+        is_same = all(value.tobytes() == first.tobytes() for value in values)
+        return first if is_same else PerPoint(np.stack(values))
     if kinds <= {int, float}:
         return _numbers_together(values)
     if all(value == first for value in values):
