@@ -13,6 +13,7 @@ from engine.errors import BadInput
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+AFTER_BRACKET = re.compile(r"\][^:]")  # Python 3.11 reads "[::1].evil.example" as ::1
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -63,7 +64,7 @@ def hostname(host: str) -> str:
     """Return the name in a Host header in lower case, without port; "" if malformed."""
     try:
         parts = urlsplit(f"//{host}")
-        if parts.netloc != host or parts.port == 0 or parts.username is not None:
+        if parts.netloc != host or parts.port == 0 or parts.username is not None or AFTER_BRACKET.search(host):
             return ""
         name = _canonical(parts.hostname or "")
     except ValueError:

@@ -64,3 +64,12 @@ def test_decisions_fit_a_screen() -> None:
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 45 and all(f"## {part}" in text for part in ("Context", "Decision", "Consequences"))
         assert f"]({path.name})" in (path.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_each_control_of_the_security_page_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Threats and controls")[2]
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| threat")]
+    assert rows and all("`tests/" in row or row.endswith("| the same |") for row in rows)
+    for path, name in named:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (path, name)

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,6 +23,11 @@ from tests.pages.gate.loop import finished
 
 TOKEN, FOREIGN, ALLOWED = "a-token-of-this-test", "evil.example", ("lab.example", "deep.down.wild.example", "10.0.0.9")
 OWN, OTHERS = ("localhost", "127.0.0.1", "[::1]", "LOCALHOST"), (FOREIGN, "localhost.evil.example", "0.0.0.0")
+NAMES = {  # of the rows of docs/security.md that say a kind of name
+    "another IP address": ("0.0.0.0", "192.168.7.7", "[fe80::7]"),
+    "another name": (FOREIGN, "notlocalhost"),
+    "a name that begins with the server's": ("localhost.evil.example", "lab.example.evil.example", "127.0.0.1.evil.example"),
+}
 # A page of one line instead of the explorer, behind the explorer's own gate: what is asked here needs no kernels.
 PAGE = "import streamlit as st\nfrom pages.gate import access\nst.text(f'trusted: {access.is_trusted()}')\n"
 LAUNCH = "import sys; from pages.gate import launch; launch.SCRIPT = sys.argv[1]; sys.exit(launch.main(sys.argv[2:]))"
@@ -60,6 +66,17 @@ def server(tmp_path_factory):
         port = int(printed.partition("localhost:")[2].partition("/")[0])
         wait_for(port)
         yield port, printed
+
+
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory):
+    """Return the port of a server that listens on all addresses."""
+    folder = tmp_path_factory.mktemp("open")
+    (folder / "page.py").write_text(PAGE, encoding="utf-8")
+    with running([sys.executable, "-c", LAUNCH, "page.py", "--port=0", "--address=0.0.0.0"], folder) as process:
+        port = int(process.stdout.readline().partition("localhost:")[2].partition("/")[0])
+        wait_for(port)
+        yield port
 
 
 def got(port, host, path="/", method="GET", **headers):
@@ -104,19 +121,38 @@ def said(port, host, cookie=""):
                 return text
 
 
-def origins(host, port):
-    """Yield origins that a request to a host can name, and whether they are its own site."""
-    yield from ((None, True), (f"http://{host}", True), (f"https://{host}", True))
-    yield from ((f"http://{FOREIGN}", False), (f"http://{FOREIGN}:{port}", FOREIGN in host), ("null", False))
-    yield from ((f"http://{host.rpartition(':')[0]}:{port + 1}", False), (f"http://{host}.{FOREIGN}", False))
+def handshake_table():
+    """Return the rows of docs/security.md's table: (names, whether the server listens on all addresses, answers by origin)."""
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("\n| Host |")[2].partition("\n\n")[0]
+    head, _, *rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines()]
+    for row in rows:
+        said, _, address = row[0].partition(", with ")
+        names = NAMES.get(said) or re.findall(r"`([^`]+)`", said.partition(" of ")[0])
+        yield names, bool(address), dict(zip(head, row[1:], strict=True))
 
 
-def test_only_own_names_and_own_pages_are_answered(server):
-    port, _ = server
-    for name in (*OWN, *ALLOWED, *OTHERS):
-        host = f"{name}:{port}"
-        for origin, own in origins(host, port):
-            sent, answered = {"Origin": origin} if origin else {}, own and name not in OTHERS
+def origins(name, port):
+    """Return the origin of each column of the table for a page's name and port; None where a request has none."""
+    return {
+        "no origin": None,
+        "own site": f"http://{name}:{port}",
+        "own site by https": f"https://{name}:{port}",
+        "own name, other port": f"http://{name}:{port + 1}",
+        "another site": f"http://{FOREIGN}:{port}",
+        "`null`": "null",
+        "longer name": f"http://{name}.{FOREIGN}:{port}",
+    }
+
+
+@pytest.mark.parametrize(("names", "everywhere", "answers"), [pytest.param(*row, id=str(row[:2])) for row in handshake_table()])
+def test_hosts_and_origins_are_answered_as_the_document_says(server, open_server, names, everywhere, answers):
+    port = open_server if everywhere else server[0]
+    for name in names:
+        by_column = origins(name, port)
+        assert by_column.keys() == answers.keys()
+        for column, origin in by_column.items():
+            sent, host = {"Origin": origin} if origin else {}, f"{name}:{port}"
+            answered = {"answered": True, "refused": False}[answers[column]]
             found = [got(port, host, path, **sent)[0] for path in ("/", "/_stcore/health", "/_stcore/host-config")]
             assert found == [200 if answered else 403] * 3, (host, origin)
             assert shaken(port, host, origin) == (101 if answered else 403), (host, origin)

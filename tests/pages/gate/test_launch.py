@@ -130,6 +130,7 @@ def test_a_token_that_no_cookie_can_hold_is_refused(token, monkeypatch):
         ("lab.example.", "lab.example"),
         ("[0:0::1]:80", "::1"),
         ("127.0.0.1", "127.0.0.1"),
+        ("[::1].evil.example", ""),
         ("a@b", ""),
         ("a/b", ""),
         ("a b", ""),
