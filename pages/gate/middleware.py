@@ -1,4 +1,4 @@
-"""Check each request and websocket: refuse those of other sites, and read the token.
+"""Check each request and websocket: refuse those of other sites, read the token, and give each browser a secret.
 
 Other sites cannot show the pages in their frames.
 """
@@ -6,6 +6,7 @@ Other sites cannot show the pages in their frames.
 from urllib.parse import parse_qsl, unquote_plus
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
@@ -15,6 +16,7 @@ from pages.gate.hosts import HostNames, same_origin
 
 POLICY_VIOLATION = 1008
 CORE = "/_stcore/"
+SECRET_SECONDS = 400 * 24 * 3600  # browsers keep no cookie for longer
 # Cookies ignore ports: framed in another site's page the explorer would be trusted, and clicked unseen.
 FRAMES = {"Content-Security-Policy": "frame-ancestors 'self'", "X-Frame-Options": "SAMEORIGIN"}
 
@@ -36,7 +38,7 @@ class Gate:
         if refusal := self._refusal(Headers(scope=scope)):
             refused = PlainTextResponse(refusal, 403, {"X-Content-Type-Options": "nosniff"})
             return await (WebSocketClose(POLICY_VIOLATION) if scope["type"] == "websocket" else refused)(scope, receive, send)
-        return await (self._without_token(scope) or self._app)(scope, receive, send)
+        return await (self._without_token(scope) or self._app)(scope, receive, _with_secret(scope, send))
 
     def _refusal(self, headers: Headers) -> str:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
@@ -67,6 +69,32 @@ class Gate:
             name = access.cookie_name(Headers(scope=scope)["host"])
             response.set_cookie(name, token, httponly=True, samesite="strict", secure=scope["scheme"] == "https")
         return response
+
+
+def _with_secret(scope: Scope, send: Send) -> Send:
+    """Return `send` with a new secret for a browser that opens a page without one."""
+    headers = Headers(scope=scope)
+    name = access.cookie_name(headers["host"], "visitor")
+    is_page = scope["type"] == "http" and "text/html" in headers.get("accept", "")
+    if not is_page or access.is_secret(cookie_parser(headers.get("cookie", "")).get(name)):
+        return send
+
+    async def send_with_secret(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            # Lax: a strict cookie is not sent by a link of another site, so a new secret would replace the browser's own.
+            cookie = Response()
+            cookie.set_cookie(
+                name,
+                access.new_secret(),
+                max_age=SECRET_SECONDS,
+                httponly=True,
+                samesite="lax",
+                secure=scope["scheme"] == "https",
+            )
+            MutableHeaders(scope=message).append("Set-Cookie", cookie.headers["Set-Cookie"])
+        await send(message)
+
+    return send_with_secret
 
 
 def _unframed(send: Send) -> Send:

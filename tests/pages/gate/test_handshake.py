@@ -30,6 +30,7 @@ NAMES = {  # of the rows of docs/security.md that say a kind of name
 }
 # A page of one line instead of the explorer, behind the explorer's own gate: what is asked here needs no kernels.
 PAGE = "import streamlit as st\nfrom pages.gate import access\nst.text(f'trusted: {access.is_trusted()}')\n"
+VISITOR_PAGE = "import streamlit as st\nfrom pages.gate import access\nst.text(access.visitor())\n"
 LAUNCH = "import sys; from pages.gate import launch; launch.SCRIPT = sys.argv[1]; sys.exit(launch.main(sys.argv[2:]))"
 ARGUMENTS = ("--port=0", "--allow=lab.example, *.wild.example 10.0.0.9")
 
@@ -56,11 +57,10 @@ def wait_for(port):
     raise AssertionError(f"nothing listens on port {port}")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Return the port of a server behind the gate, and what it printed."""
-    folder = tmp_path_factory.mktemp("gate")
-    (folder / "page.py").write_text(PAGE, encoding="utf-8")
+@contextmanager
+def gated(folder, page):
+    """Serve a page behind the gate; yields the port, and what the server printed."""
+    (folder / "page.py").write_text(page, encoding="utf-8")
     with running([sys.executable, "-c", LAUNCH, "page.py", *ARGUMENTS], folder, EMBERPOOL_TOKEN=TOKEN) as process:
         printed = process.stdout.readline() + process.stdout.readline()
         port = int(printed.partition("localhost:")[2].partition("/")[0])
@@ -77,6 +77,13 @@ def open_server(tmp_path_factory):
         port = int(process.stdout.readline().partition("localhost:")[2].partition("/")[0])
         wait_for(port)
         yield port
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Return the port of a server behind the gate, and what it printed."""
+    with gated(tmp_path_factory.mktemp("gate"), PAGE) as place:
+        yield place
 
 
 def got(port, host, path="/", method="GET", **headers):
@@ -213,6 +220,51 @@ def test_without_the_token_or_with_a_wrong_one_nobody_is_trusted(server):
         assert (status, headers["Location"], headers["Set-Cookie"]) == (303, "/", None), token
     for cookie in ("", access.cookie_name(host) + "=wrong", access.cookie_name("localhost:1") + f"={TOKEN}"):
         assert said(port, host, cookie) == "trusted: False", cookie
+
+
+def test_each_browser_gets_a_secret_of_its_own_with_its_first_page(server):
+    port, _ = server
+    host, name = f"localhost:{port}", access.cookie_name(f"localhost:{port}", "visitor")
+    secrets = set()
+    for sent in ("", f"{name}=", f"{name}=short", f"{name}={'a' * 44}", f"{access.cookie_name(host)}={TOKEN}"):
+        status, headers, _ = got(port, host, Accept="text/html,*/*", Cookie=sent)
+        cookie, *rules = headers["Set-Cookie"].split("; ")
+        assert status == 200 and cookie.startswith(f"{name}=") and access.is_secret(cookie.partition("=")[2])
+        # Lax: a link from another site would replace a strict cookie, which it does not send.
+        assert {"httponly", "path=/", "samesite=lax"} < {rule.lower() for rule in rules} and any("Max-Age=" in r for r in rules)
+        secrets.add(cookie)
+    assert len(secrets) == 5
+    assert got(port, host, Accept="text/html", Cookie=cookie)[1]["Set-Cookie"] is None, "a browser keeps its secret"
+    for other in ("/_stcore/health", "/no-such-file.js"):
+        assert "emberpool" not in str(got(port, host, other, Accept="*/*")[1]["Set-Cookie"])
+
+
+def test_a_secret_sent_over_https_stays_there():
+    sent = []
+
+    async def inside(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        sent.append(dict(message["headers"]))
+
+    headers = [(b"host", b"localhost"), (b"accept", b"text/html")]
+    for scheme in ("http", "https"):
+        scope = {"type": "http", "scheme": scheme, "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+        finished(Gate(inside, host_names(("127.0.0.1",)))(scope, None, send))
+    assert [b"Secure" in answer[b"set-cookie"] for answer in sent] == [False, True]
+
+
+def test_a_visitor_is_known_by_the_secret_in_all_sessions_and_never_shown_with_it(tmp_path):
+    with gated(tmp_path, VISITOR_PAGE) as (port, _):
+        host, secrets = f"localhost:{port}", [access.new_secret(), access.new_secret()]
+        cookies = [f"{access.cookie_name(host, 'visitor')}={secret}" for secret in secrets]
+        first, again, other = said(port, host, cookies[0]), said(port, host, cookies[0]), said(port, host, cookies[1])
+        assert first == again != other and {first[:8], other[:8]} == {"visitor "}
+        assert not any(secret in text for secret in secrets for text in (first, other))
+        elsewhere = f"{access.cookie_name('localhost:1', 'visitor')}={secrets[0]}"
+        sessions = {said(port, host, cookie) for cookie in ("", "", cookies[0] + "x", elsewhere)}
+        assert len(sessions) == 4 and all(text.startswith("session ") for text in sessions), "without a secret: the session"
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example", "///evil.example/%2f.."])
