@@ -58,7 +58,8 @@ class StoreMaintenance:
             self._copy(leaving)
         except (OSError, sqlite3.OperationalError, BadFile) as error:
             self._say(f"{side_copy(self.path)} was not updated: {error}; free some space beside it.")
-        quota.enforce_quota(self.store, quota.file_bytes(side_copy(self.path)))
+        uploads_bytes = sum(map(quota.upload_bytes, quota.uploads(self.path)))
+        quota.enforce_quota(self.store, quota.file_bytes(side_copy(self.path)), uploads_bytes)
         self.next_look = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
 
     def _copy(self, leaving: bool) -> None:

@@ -127,3 +127,67 @@ def test_the_owner_keeps_the_quota_that_serve_was_given(path: Path) -> None:
     found = quota.usage(path)
     assert found.quota == int(0.001 * quota.GiB) and 10 < found.results < 35, "trained results are there twice"
     assert found.used_bytes <= found.quota
+
+
+def upload(path: Path, name: str, days: float = 0.0, nbytes: int = 1000) -> Path:
+    """Write an upload beside a store, last used some days ago; return its file."""
+    file = quota.uploads_folder(path) / name / "own.csv"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(bytes(nbytes))
+    os.utime(file.parent, (time.time() - days * quota.DAY,) * 2)
+    return file
+
+
+def test_uploads_count_in_the_quota_and_take_a_part_of_it_at_most(path: Path) -> None:
+    fill(path, range(60))
+    with open_store(path) as store:
+        rows = quota.used_bytes(store)
+    assert tidy(path, 2 * rows) == 0
+    upload(path, "one", nbytes=rows)
+    assert quota.usage(path).used_bytes >= 2 * rows
+    with open_store(path) as store:
+        assert quota.enforce_quota(store, 0, rows // 2) == 0
+        quota.set_quota(path, 1.2 * rows / quota.GiB)
+        assert quota.enforce_quota(store, 0, 0) == 0
+        assert quota.enforce_quota(store, 0, rows) > 0
+    assert len(left(path, range(60))) > 40, "uploads leave three quarters of the quota to results"
+
+
+def test_the_owner_counts_uploads(path: Path) -> None:
+    fill(path, range(60))
+    upload(path, "one", nbytes=path.stat().st_size // 3)
+    assert main(["serve", "--store", str(path), "--idle-exit", "0", "--quota-GiB", str(path.stat().st_size * 2.1 / 2**30)]) == 0
+    assert 0 < len(left(path, range(60))) < 60
+
+
+def test_an_upload_goes_once_it_is_old_and_no_live_or_pinned_run_needs_it(path: Path) -> None:
+    names = {
+        "live": "running",
+        "waiting": "queued",
+        "arriving": "arriving",
+        "pinned": "done",
+        "ended": "done",
+        "failed": "failed",
+    }
+    for seed, (name, state) in enumerate(names.items()):
+        request = requests.submit(path, scenarios(range(seed, seed + 1)), "full", upload(path, name, quota.UPLOAD_DAYS + 0.1))
+        ask(path, "UPDATE requests SET state = ?, pinned = ? WHERE id = ?", state, name == "pinned", request)
+    upload(path, "unused", quota.UPLOAD_DAYS + 0.1)
+    upload(path, "young", quota.UPLOAD_DAYS - 0.1)
+    upload(path, quota.UNFINISHED + "old", 0.1)
+    upload(path, quota.UNFINISHED + "young")
+    assert quota.delete_uploads(path) == {"ended", "failed", "unused", quota.UNFINISHED + "old"}
+    remaining = {"live", "waiting", "arriving", "pinned", "young", quota.UNFINISHED + "young"}
+    assert {one.name for one in quota.uploads(path)} == remaining
+    assert quota.delete_uploads(path, frozenset({"young", "live", "none"})) == {"young"}, "a visitor deletes an upload earlier"
+
+
+def test_a_use_keeps_an_upload_for_another_week(path: Path) -> None:
+    file = upload(path, "one", quota.UPLOAD_DAYS + 1)
+    quota.note_upload_use(file.parent)
+    assert quota.delete_uploads(path) == set()
+    os.utime(file.parent, (time.time() + 1e6,) * 2)  # the clock was wrong, and is set back
+    quota.note_upload_use(file.parent)
+    assert abs(file.parent.stat().st_mtime - time.time()) < 60
+    quota.note_upload_use(path.parent / "gone")
+    assert not (path.parent / "gone").exists()
