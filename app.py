@@ -10,6 +10,7 @@ from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file  # noqa: E402
 from pages.decide_page import form  # noqa: E402
 from pages.design_page import strips  # noqa: E402
+from pages.gate import upload_limits  # noqa: E402
 from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import answer, session  # noqa: E402
@@ -21,6 +22,7 @@ st.html(frame.STYLE)
 own_parts.look_at_folder()
 address.open_link()
 page = st.navigation(frame.pages(), position="top")
+upload_limits.enter_page(page.url_path)
 own_parts.renew_parts()
 refused = session.refusals()
 whole = page.url_path not in ("start", "decide", "evidence")  # which ask for the model, or have none

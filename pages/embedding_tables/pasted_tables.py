@@ -3,11 +3,13 @@
 import re
 from typing import Any, NamedTuple
 
+from engine.core.figures import figure
 from engine.embedding_tables import table_list
 from engine.errors import BadInput
 from engine.torchrec.embedding_tables import read_tables
 from engine.torchrec.knob_changes import table_changes
 from engine.torchrec.pooling_factors import read_pooling
+from engine.units import MiB
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
 ASSUMED = (
@@ -15,6 +17,7 @@ ASSUMED = (
     "was. Both change time and memory; correct them in the grid."
 )
 LIST_BEGINS = ("[", "{", "(")
+MOST_MB = 1  # of an uploaded file; a line of 20,000 tables has some 50 characters
 
 
 class PastedTables(NamedTuple):
@@ -46,6 +49,11 @@ def tables_of(text: str, name: str = "") -> PastedTables:
 
 def file_text(content: bytes, name: str) -> str:
     """Return an uploaded file's text; raises BadInput."""
+    if len(content) > MOST_MB * MiB:
+        raise BadInput(
+            f"{name[:80]} has {figure(len(content) / MiB, 'MiB')}, and a file of tables at most {figure(MOST_MB, 'MiB')}; "
+            "upload a file with a row for each table, not the tables' rows."
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from engine.embedding_tables import table_list, table_sizes
 from engine.embedding_tables.table_list import COLUMNS, TABLE, TABLES, TITLES, ListRow
@@ -16,6 +17,7 @@ from engine.errors import BadInput
 from engine.scenario.scenario import KNOBS, PER_TABLE, Scenario, per_table, with_values
 from pages.embedding_tables import pasted_tables
 from pages.embedding_tables.pasted_tables import PastedTables
+from pages.gate import upload_limits
 from pages.ui import session
 from pages.ui.plain import escape_markdown
 
@@ -110,9 +112,11 @@ def _draw_sources(page: str, base: Scenario) -> None:
         on_change=_take_paste,
         args=(page, base),
     )
+    upload_limits.take_uploads()
     right_column.file_uploader(
         "Upload a CSV file of tables",
         type=["csv", "tsv", "txt", "json"],
+        max_upload_size=pasted_tables.MOST_MB,
         key=_upload_key(page),
         on_change=_take_upload,
         args=(page, base),
@@ -235,8 +239,10 @@ def _take_paste(page: str, base: Scenario) -> None:
 
 
 def _take_upload(page: str, base: Scenario) -> None:
-    if file := st.session_state.get(_upload_key(page)):
+    file = st.session_state.get(_upload_key(page))
+    if isinstance(file, UploadedFile):  # and not one that was released before
         _take_tables(page, base, file.getvalue(), file.name)
+        upload_limits.release([file])
 
 
 def _take_tables(page: str, base: Scenario, content: str | bytes, name: str) -> None:

@@ -21,6 +21,7 @@ from pages.gate import access
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
 from pages.gate.middleware import Gate
 from pages.gate.typed_path import expand_path
+from pages.gate.upload_limits import UploadLimits
 
 SCRIPT = "app.py"
 OPEN_SECONDS = 1.0  # seconds until the server listens
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "server.allowedHosts": names.options(),
         "logger.hideWelcomeMessage": True,
     }
-    st.App(SCRIPT, middleware=[Middleware(Gate, names=names)], lifespan=announced).run(config=options)
+    st.App(SCRIPT, middleware=[Middleware(Gate, names=names), Middleware(UploadLimits)], lifespan=announced).run(config=options)
     return 0
 
 

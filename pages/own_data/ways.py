@@ -12,7 +12,7 @@ from engine.errors import BadFile
 from pages.answers import data_file
 from pages.answers.data_file import DataFile
 from pages.data_page import data_folder, uploads
-from pages.gate import access
+from pages.gate import access, upload_limits
 from pages.gate.typed_path import expand_path
 from pages.own_data import guess_panel
 
@@ -24,6 +24,7 @@ def draw() -> None:
     trusted, names = access.is_trusted(), data_folder.names()
     if trusted:
         st.text_input("Path of the file on this computer", key=PATH, placeholder="/data/train.txt")
+    upload_limits.take_uploads()
     st.file_uploader(
         "Upload a data file, with all files that belong to it",
         key=UPLOAD,

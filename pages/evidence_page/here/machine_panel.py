@@ -4,19 +4,22 @@ from functools import cache
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from engine.core.figures import percent
+from engine.core.figures import figure, percent
 from engine.errors import BadFile
 from engine.measure.here.read_back import TrialRun, first_machine, read_trials
 from engine.measure.here.trials import NEAR_ERROR, TrialScore, score
-from engine.units import MS
+from engine.units import MS, MiB
 from engine.version import PROGRAM
+from pages.gate import upload_limits
 from pages.graphics import chart
 from pages.graphics.charts import CURVE, FIT_WIDTH, INK, LOG, Spec, axis, layer, quantity, tooltip_fields
 from pages.ui import downloads
 from pages.ui.plain import escape_markdown
 
 UPLOAD = "validate here upload"
+MOST_MB = 1  # a file of 40 models has some 12 kB
 COLUMNS = {
     "model": "Model",
     "predicted": "Predicted [ms]",
@@ -29,9 +32,12 @@ COLUMNS = {
 def draw() -> None:
     """Draw predicted against measured steps, of an uploaded machine or of the first machine."""
     st.subheader("Do the predictions hold on a real machine?", anchor=False)
-    upload = st.file_uploader("Upload the file of your own machine, made by validate --here --json", type="json", key=UPLOAD)
+    upload_limits.take_uploads()
+    upload = st.file_uploader(
+        "Upload the file of your own machine, made by validate --here --json", type="json", key=UPLOAD, max_upload_size=MOST_MB
+    )
     try:
-        trial_run = read_trials("The file", upload.getvalue()) if upload else first_machine()
+        trial_run = read_trials("The file", _content(upload)) if upload else first_machine()
     except BadFile as error:
         st.error(escape_markdown(str(error)))
         trial_run = first_machine()
@@ -47,6 +53,16 @@ def draw() -> None:
     downloads.rows(rows(trial_run), "emberpool-here", "Download these models as CSV", COLUMNS)
     st.caption("These commands measure your machine, predict its steps, and then train for real:")
     st.code(f"{PROGRAM} measure --out DIR\n{PROGRAM} validate --here --parts-dir DIR --json here.json", language=None)
+
+
+def _content(upload: UploadedFile) -> bytes:
+    """Return the content of an upload, which stays in memory; raises BadFile if it is large."""
+    if upload.size > MOST_MB * MiB:
+        raise BadFile(
+            f"The file has {figure(upload.size / MiB, 'MiB')}, and at most {figure(MOST_MB, 'MiB')} are allowed; upload the file "
+            "that validate --here --json writes."
+        )
+    return upload.getvalue()
 
 
 def finding(trial_run: TrialRun) -> str:
