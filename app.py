@@ -1,5 +1,7 @@
 """The explorer's frame: page config, the link, navigation, and the bar and drawer that all pages share."""
 
+from contextlib import suppress
+
 import streamlit as st
 
 from pages.shell import warming
@@ -7,7 +9,7 @@ from pages.shell import warming
 warming.kernels_missing()  # begins to compile them while all below is imported
 
 from engine.errors import EmberpoolError  # noqa: E402
-from pages.answers import data_file  # noqa: E402
+from pages.answers import data_file, stored_uploads  # noqa: E402
 from pages.decide_page import form  # noqa: E402
 from pages.design_page import strips  # noqa: E402
 from pages.gate import upload_limits  # noqa: E402
@@ -23,6 +25,8 @@ own_parts.look_at_folder()
 address.open_link()
 page = st.navigation(frame.pages(), position="top")
 upload_limits.enter_page(page.url_path)
+with suppress(EmberpoolError):  # the pages say what is wrong with the store
+    stored_uploads.delete_old()
 own_parts.renew_parts()
 refused = session.refusals()
 whole = page.url_path not in ("start", "decide", "evidence")  # which ask for the model, or have none

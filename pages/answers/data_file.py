@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-import streamlit as st
-
 from engine.errors import BadFile
 from engine.paths import FileState
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.outline import outline_refusal
+from engine.store import quota
 from engine.workload.readers.digest_check import file_states
 from engine.workload.readers.formats import digest_of
+from pages.answers import stored_uploads
+from pages.answers.stored_uploads import Upload
 from pages.gate import access
 from pages.gate.typed_path import expand_path
 
 START, TYPED, UPLOADED = "start", "typed", "uploaded"  # origins of a file, which decide who may see its content
-UPLOADS = "uploads"
 
 
 @dataclass(frozen=True)
@@ -96,26 +96,34 @@ def path_for(scenario: Scenario) -> Path | None:
 def file_of(scenario: Scenario) -> DataFile:
     """Return the scenario's data file, preferably one that the visitor may see.
 
-    Raises BadFile if this server has none.
+    An upload counts as used from now on. Raises BadFile if this server has none.
     """
     digest = scenario.data.digest
     start_file()
-    if files := _FILES.get(digest):
-        return next(filter(is_visible, files.values()), next(iter(files.values())))
+    if files := [*_FILES.get(digest, {}).values(), *map(uploaded_file, stored_uploads.stored_uploads(digest) if digest else ())]:
+        file = next(filter(is_visible, files), files[0])
+        if file.origin == UPLOADED:
+            quota.note_upload_use(file.path.parent)
+        return file
     raise BadFile(
-        f"data.digest={digest[:12]} names a data file that this server does not have; start the server with make run DATA=file, "
-        "or empty the knob to train on generated data."
+        f"data.digest={digest[:12]} names a data file that this server does not have, or an upload that was deleted; upload the "
+        "same file again, start the server with make run DATA=file, or empty the knob to train on generated data."
     )
+
+
+def uploaded_file(upload: Upload) -> DataFile:
+    """Return the data file of an upload."""
+    return DataFile(upload.path, upload.digest, UPLOADED)
 
 
 def is_visible(file: DataFile) -> bool:
     """Return whether this visitor may see a file's content.
 
-    A visitor may see files named at start, uploaded in this session, or typed with the token.
+    A visitor may see files named at start, the visitor's own uploads, or files typed with the token.
     """
     if file.origin == TYPED:
         return access.is_trusted()
-    return file.origin == START or (file.origin == UPLOADED and file.digest in st.session_state.get(UPLOADS, ()))
+    return file.origin == START or (file.origin == UPLOADED and stored_uploads.is_owner(access.visitor(), file.path.parent))
 
 
 @contextmanager
@@ -131,6 +139,10 @@ def refusals(file: DataFile) -> Iterator[None]:
 
 def sentence(error: BaseException, scenario: Scenario) -> str:
     """Return an error's sentence without file content that the visitor may not see."""
-    if isinstance(error, BadFile) and scenario.data.digest in _FILES and not is_visible(file := file_of(scenario)):
-        return str(outline_refusal(error, file.path))
-    return str(error)
+    if not isinstance(error, BadFile) or not scenario.data.digest:
+        return str(error)
+    try:
+        file = file_of(scenario)
+    except BadFile:  # the server has no such file, or it was deleted meanwhile
+        return str(error)
+    return str(error) if is_visible(file) else str(outline_refusal(error, file.path))

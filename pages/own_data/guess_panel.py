@@ -216,15 +216,12 @@ def _take_back(file: DataFile) -> None:
         st.session_state[FAULT] = str(error)
 
 
-def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile:
-    """Return uploaded files together with the mapping that was accepted for them, if any.
-
-    Raises BadFile.
-    """
+def with_mapping(bare: DataFile) -> DataFile:
+    """Return an upload together with the mapping that was accepted for it, if any; raises BadFile."""
     text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
     if text is None:
         return bare
-    data_files = [(name, content) for name, content in files if not name.endswith(".toml")]  # an uploaded mapping was empty
+    data_files = [file for file in uploads.uploaded_files(bare) if not file[0].endswith(".toml")]  # its mapping was empty
     file = uploads.keep_upload([*data_files, (f"{bare.path.name}.toml", text.encode())])
     st.session_state[BARE_DIGESTS] = {**st.session_state.get(BARE_DIGESTS, {}), file.digest: bare.digest}
     return file

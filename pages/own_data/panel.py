@@ -68,7 +68,9 @@ def _given_file(page: str) -> DataFile | None:
             file = data_file.file_of(session.scenario())
         except BadFile:
             return ways.given_file()
-        return file if data_file.is_visible(file) else None
+        if not data_file.is_visible(file):
+            return None
+        return guess_panel.with_mapping(file) if file.origin == data_file.UPLOADED else file
     return ways.given_file()
 
 
@@ -171,7 +173,12 @@ def _take_accepted(setting: Setting, file: DataFile) -> None:
     if setting.page != DATA_PAGE and not is_session_file:
         return
     try:
-        described = ways.given_file() if ways.is_given() else data_file.register(file.path, file.origin)
+        if ways.is_given():
+            described = ways.given_file()
+        elif file.origin == data_file.UPLOADED:
+            described = guess_panel.with_mapping(file)
+        else:
+            described = data_file.register(file.path, file.origin)
         shape = described and shape_shown(described)
         if described and shape and shape.clicks is not None:
             leading.put_question(Question("", setting.page), session.base(), scenario_of(setting.base, described, shape))

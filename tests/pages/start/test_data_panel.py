@@ -13,7 +13,7 @@ from engine.scenario.scenario import with_values
 from engine.workload.readers import mapping
 from engine.workload.source import passes_over
 from pages.answers import data_file, runs
-from pages.data_page import cache_size, uploads, workload_charts, workload_tables
+from pages.data_page import cache_size, workload_charts, workload_tables
 from pages.design_page import training_panel
 from pages.gate import access
 from pages.gate.typed_path import expand_path
@@ -33,7 +33,6 @@ def unknown(monkeypatch, tmp_path):
     """Let no file be known to the server, nothing be kept of other tests, no token be given, and no run begin."""
     monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
-    monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
     monkeypatch.setattr(mapping, "KEPT_MAPPINGS", tmp_path / "own" / "mappings")
     monkeypatch.setattr(runs.service, "ensure_service", lambda store: "")  # what is asked for is not computed
 

@@ -9,8 +9,8 @@ import pytest
 from engine.service import progress_file
 from engine.service.progress_file import progress
 from engine.workload.readers import mapping
-from pages.answers import data_file, later
-from pages.data_page import reading, uploads
+from pages.answers import data_file, later, stored_uploads
+from pages.data_page import reading
 from pages.gate import access
 from pages.own_data import guess_panel, ways
 from pages.start_page import questions
@@ -30,7 +30,6 @@ def unknown(monkeypatch, tmp_path):
     """Let no file be known to the server, nothing be kept of other tests, and no token be given."""
     monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
-    monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
     monkeypatch.setattr(mapping, "KEPT_MAPPINGS", tmp_path / "own" / "mappings")
 
 
@@ -128,7 +127,7 @@ def test_a_visitor_says_what_quotation_marks_are(path, trusted):
     )
 
 
-def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
+def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping(monkeypatch):
     app = apps.opened("start")
     field = [("shop.csv", TABLE.encode(), "text/csv")]
     app.file_uploader(key=ways.UPLOAD).set_value(field).run()
@@ -139,8 +138,9 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     app.button(key="accept guess").click().run()
     app.button(key="own data").click().run()
     digest = app.session_state["scenario"].data.digest
-    kept = data_file._FILES[digest][data_file.UPLOADED].path
+    (kept,) = (upload.path for upload in stored_uploads.stored_uploads(digest))
     assert kept.read_text() == TABLE and tomllib.loads(Path(f"{kept}.toml").read_text()) == MAPPING
+    monkeypatch.setattr(access, "visitor", lambda: "a stranger")
     stranger = apps.opened("start")
     stranger.file_uploader(key=ways.UPLOAD).set_value(field).run()
     assert NOT_DESCRIBED in text(stranger.markdown), "another visitor's guess is another visitor's"

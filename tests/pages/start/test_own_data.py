@@ -95,7 +95,7 @@ def test_with_the_token_a_path_is_read_as_people_type_it(tmp_path, monkeypatch, 
     assert "no folder of such a user" in text(app.error) and inputs(app) == {ways.PATH, ways.UPLOAD}
 
 
-def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
+def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(monkeypatch):
     app = apps.opened("start")
     field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([("own.csv", TABLE, "text/csv"), ("own.toml", MAPPING, "text/plain")]).run()
@@ -106,7 +106,10 @@ def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
     wrong = RATINGS.replace("17,8,5,17", f"17,8,{SECRET},17").encode()
     app.file_uploader(key=ways.UPLOAD).set_value([("own.csv", wrong, "text/csv")]).run()
     assert SECRET in text(app.error), "one's own upload is quoted"
-    assert SECRET not in shown(apps.opened("data", linked(wrong))), "another session's is not"
+    link = linked(wrong)
+    assert SECRET in shown(apps.opened("data", link)), "also after a reload, in another session"
+    monkeypatch.setattr(access, "visitor", lambda: "another")
+    assert SECRET not in shown(apps.opened("data", link)), "another visitor's is not"
 
 
 def linked(content):
