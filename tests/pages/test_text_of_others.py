@@ -9,6 +9,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.store import requests
 from pages.answers import data_file, runs
+from pages.own_data import ways
 from pages.shell.places import PLACES
 from tests import apps
 from tests.cases import each
@@ -79,3 +80,19 @@ def test_the_name_of_a_file_is_shown_as_text(page, monkeypatch):
     monkeypatch.setattr(data_file, "start_file", lambda: named)
     app = apps.opened(page, {"preset": "tiny"})
     assert "evil" in str(app.button) + apps.text(app.markdown) and not alive(app)
+
+
+NAMES = [f"{HOSTILE}.csv", "../../../etc/passwd", "..\\..\\a.csv", "a\x00\x1b[31m\n.csv", "\u202evsc.gpj", "ü" * 300, "", ".."]
+
+
+@each("name", NAMES, few=2)
+def test_the_name_of_an_upload_is_neither_a_path_nor_markup(name):
+    """Of one that is read, of one that is refused for its content, and of two that belong to nothing."""
+    app, table = apps.opened("start"), b"a,b\n" + b"0,1\n1,2\n" * 40
+    for files in ([(name, table)], [(name, b"\x00\xff" * 40)], [(name, table), (f"{name}.toml", b"label = 'nothing'")]):
+        app.file_uploader(key=ways.UPLOAD).set_value([(*file, "text/csv") for file in files]).run()
+        assert not alive(app) and "\u202e" not in apps.text([*app.markdown, *app.error])
+    stored = [path for path in Path.cwd().rglob("*") if path.is_file() and ".emberpool/uploads/" in str(path)]
+    assert stored or len(name) > 200
+    for path in stored:
+        assert re.fullmatch(r"[A-Za-z0-9_.-]{1,245}", path.name) and path.parent.parent.name == "uploads", path
