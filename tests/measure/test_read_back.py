@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine.errors import BadFile
 from engine.measure.here.read_back import FIRST_MACHINE_FILE, first_machine, read_trials
@@ -46,6 +47,12 @@ for bad in (-1, float("nan"), "x", {}):
 def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
     with pytest.raises(BadFile, match=r"^own\.json "):
         read_trials("own.json", file)
+
+
+def test_a_large_upload_is_refused_before_it_is_read():
+    app = AppTest.from_string("from pages.evidence_page.here import machine_panel\nmachine_panel.draw()").run()
+    app.file_uploader(key=machine_panel.UPLOAD).set_value(("here.json", b" " * (1 << 20) + b"{}", "application/json")).run()
+    assert "1.00 MiB are allowed" in app.error[0].value.replace("\\", "") and not app.exception
 
 
 def test_only_trained_models_are_shown():

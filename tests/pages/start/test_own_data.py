@@ -9,7 +9,7 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from pages.answers import data_file
+from pages.answers import data_file, stored_uploads
 from pages.data_page import data_folder, fit_view, uploads
 from pages.design_page import training_panel
 from pages.gate import access
@@ -110,6 +110,35 @@ def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(monkeypatch
     assert SECRET in shown(apps.opened("data", link)), "also after a reload, in another session"
     monkeypatch.setattr(access, "visitor", lambda: "another")
     assert SECRET not in shown(apps.opened("data", link)), "another visitor's is not"
+
+
+def test_a_visitor_sees_how_long_an_upload_stays_and_deletes_it(monkeypatch):
+    said = []
+    monkeypatch.setattr(ways.st, "toast", said.append)
+    app = apps.opened("start")
+    assert not any(button.key == "delete uploads" for button in app.button)
+    app.file_uploader(key=ways.UPLOAD).set_value([("own.csv", RATINGS.encode(), "text/csv")]).run().run()
+    assert "You have 1 upload of" in text(app.caption) and "7 days after its last use" in text(app.caption)
+    assert [file.getvalue() for file in app.session_state[ways.UPLOAD]] == [b""], "the server's memory is free of it"
+    app.button(key="delete uploads").click().run()
+    assert said == ["1 upload deleted."] and "own.csv is no longer on this server" in text(app.error)
+    assert not list(stored_uploads.stored_uploads()) and not app.exception
+
+
+def test_an_upload_is_described_by_its_visitor_after_a_reload():
+    """The field is empty then, and the link names the file by its digest."""
+    link = {"preset": "tiny", "data.digest": uploads_of_app(TABLE)}
+    app = apps.opened("data", link)
+    app.button(key="accept guess").click().run()
+    assert "is ready" in text(app.markdown) and not app.exception
+    assert app.session_state["scenario"].data.digest != link["data.digest"], "with its mapping it is another file"
+
+
+def uploads_of_app(content):
+    """Return the digest of a file that this visitor has uploaded in another session."""
+    apps.opened("start").file_uploader(key=ways.UPLOAD).set_value([("own.csv", content, "text/csv")]).run()
+    (upload,) = stored_uploads.stored_uploads()
+    return upload.digest
 
 
 def linked(content):

@@ -7,6 +7,7 @@ from engine.embedding_tables.table_list import text_of
 from engine.errors import BadInput
 from engine.scenario.scenario import with_values
 from engine.sweep import links
+from engine.units import MiB
 from pages.design_page import details
 from pages.embedding_tables import pasted_tables, table_editor
 from pages.start_page import own_tables, questions
@@ -170,6 +171,14 @@ def test_a_csv_that_was_uploaded_comes_with_its_lines():
         pasted_tables.tables_of("Rows\nx\n", "mine.csv")
     with pytest.raises(BadInput, match=r"mine\.csv is not UTF-8 text"):
         pasted_tables.file_text(b"\xff\xfe", "mine.csv")
+    with pytest.raises(BadInput, match=r"mine.csv has 1\.00 MiB, and a file of tables at most 1\.00 MiB; upload"):
+        pasted_tables.file_text(b"1" * (MiB + 1), "mine.csv")
+
+
+def test_an_uploaded_list_of_tables_leaves_the_memory():
+    app = start()
+    app.file_uploader(key="tables uploaded start").set_value(("mine.csv", b"Rows\n5000\n", "text/csv")).run()
+    assert app.session_state["tables uploaded start"].getvalue() == b"" and not app.exception
 
 
 def test_a_press_that_ends_a_paste_asks_about_what_was_pasted():
