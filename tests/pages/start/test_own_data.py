@@ -178,6 +178,21 @@ def test_no_page_has_a_byte_of_a_file_that_was_typed_by_someone_with_the_token(p
             assert SECRET in text(apps.opened(page, link).markdown), "who has the token may see it"
 
 
+@each("page", ["data", "design", "search", "failures", "runs"], few=2)
+def test_no_page_has_a_name_or_an_id_of_another_visitors_upload(page, monkeypatch):
+    """Of one that a page can read, and of one whose columns nobody has described."""
+    table = b"click," + SECRET.encode() + b"\n" + b"".join(b"%d,%s%d\n" % (n % 2, SECRET.encode(), n % 7) for n in range(80))
+    mapping = ("own.toml", f'label = "click"\nids = ["{SECRET}"]'.encode())
+    with monkeypatch.context() as other:
+        other.setattr(access, "visitor", lambda: "another")
+        files = [uploads.keep_upload([("own.csv", table), *more]) for more in ([mapping], [])]
+    links = [{"preset": "tiny", "data.digest": file.digest} for file in files]
+    for link in links:
+        app = apps.opened(page, link)
+        apps.ANSWERS.found()
+        assert SECRET not in shown(app.run())
+
+
 @pytest.mark.slow
 def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, monkeypatch):
     """Of a fault that shows up later than where a page looks for one."""
