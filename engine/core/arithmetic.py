@@ -5,6 +5,7 @@ AVX-512 kernels switched off: their time, energy and wear are equal to the byte,
 digits. A trained loss differs from its eighth digit on.
 """
 
+import sys
 from collections.abc import Collection
 from functools import cache
 
@@ -25,7 +26,20 @@ def arithmetic() -> str:
     return f"{blas}.NumPy-{target.partition('(')[0]}"
 
 
+@cache
+def numeric_packages() -> str:
+    """Return the versions of Python and of the packages that results are computed with, as one text.
+
+    For example, "python 3.11 numpy 2.4.6 scipy 1.17.1 numba 0.68.1 llvmlite 0.50.0". Kept numbers depend on it.
+    """
+    from importlib import metadata  # late: its imports are slow
+
+    versions = (f"{name} {metadata.version(name)}" for name in NUMERIC_PACKAGES)
+    return " ".join((f"python {sys.version_info[0]}.{sys.version_info[1]}", *versions))
+
+
 MAX_KERNEL_LETTERS = 80
+NUMERIC_PACKAGES = ("numpy", "scipy", "numba", "llvmlite")
 BLAS_NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
 
 

@@ -1,8 +1,8 @@
 """Files of cancelled runs, next to the store; a repeated request continues such a run.
 
 A file is a NumPy archive of plain arrays, without pickles, and a JSON text with all other content. The checksums of the archive
-show damage. Only the code that wrote a file reads it. A damaged file or a file of other code counts as missing, and the run
-begins again.
+show damage. Only the code that wrote a file reads it, with the same kernels and packages. Any other file counts as missing, and
+the run begins again.
 """
 
 import io
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import version
-from ..core.arithmetic import arithmetic
+from ..core.arithmetic import arithmetic, numeric_packages
 from ..core.figures import count
 from ..run.curve import Curve
 from ..run.run import Resumption
@@ -144,7 +144,8 @@ def _modified_seconds(file: Path) -> float:
 
 
 def _header(key: str) -> dict[str, str]:
-    return {"key": key, "model": version.MODEL, "code": version.CODE, "arithmetic": arithmetic()}
+    computed_with = {"arithmetic": arithmetic(), "packages": numeric_packages()}
+    return {"key": key, "model": version.MODEL, "code": version.CODE, **computed_with}
 
 
 def _archive_arrays(arrays: Sequence[Any]) -> dict[str, Any]:

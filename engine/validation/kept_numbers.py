@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import version
-from ..core.arithmetic import arithmetic
+from ..core.arithmetic import arithmetic, numeric_packages
 from ..errors import BadFile
 from ..results.csv_table import write_atomically
 from ..scenario.keys import digest, key
@@ -22,7 +22,7 @@ from .validate import ClaimVerdict, validate
 
 @cache
 def content_digest() -> str:
-    """Return a digest of the engine, the arithmetic kernels, and all presets.
+    """Return a digest of the engine, the arithmetic kernels, the numeric packages, and all presets.
 
     The engine's files include its parts, and the presets' files their claims, as this process has read them. Return "" if the
     engine's files have changed since its start.
@@ -30,7 +30,7 @@ def content_digest() -> str:
     if version.code_has_changed():
         return ""
     presets = (f"{name} {key(preset(name).scenario, 'full')} {claims(name)!r}" for name in preset_names())
-    return digest([version.CODE, arithmetic(), *presets])
+    return digest([version.CODE, arithmetic(), numeric_packages(), *presets])
 
 
 def dated_verdicts(name: str) -> tuple[str, tuple[ClaimVerdict, ...]]:

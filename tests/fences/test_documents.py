@@ -46,6 +46,27 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(place), (target, anchor)
 
 
+KEPT = (  # how sources name files in .emberpool or beside the store
+    ("engine pages", r'\.emberpool(?:"\)? ?/ ?"|/)([\w.]+)'),
+    ("pages", r'STORE\.with_name\("([^"]+)"\)'),
+    ("engine/store engine/service", r'f"\{(?:path|self\.store)\}(\.[a-z]+)'),
+)
+
+
+def test_the_table_of_what_is_kept_has_every_file_that_the_sources_name() -> None:
+    table = re.search(r"^\| file or folder .*?\n\n", (ROOT / "docs/store.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert table
+    listed = set(re.findall(r"`([\w.]+)`", "\n".join(line.split("|")[1] for line in table[0].strip().splitlines())))
+    sources = [
+        (pattern, path.read_text("utf-8"))
+        for rooms, pattern in KEPT
+        for room in rooms.split()
+        for path in (ROOT / room).rglob("*.py")
+    ]
+    named = {name for pattern, text in sources for name in re.findall(pattern, text)}
+    assert {f"store.sqlite{name}" if name.startswith(".") else name for name in named} == listed - {"kernels"}
+
+
 def anchors(path: Path) -> set[str]:
     """Return the anchors of a document's headings, as MkDocs makes them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)

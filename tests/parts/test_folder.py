@@ -1,6 +1,7 @@
 """Parts of a folder of one's own: are they chosen as ours are, do keys and numbers follow the files, is a wrong one refused?"""
 
 import json
+import mmap
 import pickle
 import subprocess
 import sys
@@ -206,3 +207,16 @@ def test_a_file_that_breaks_is_left_out_and_what_uses_it_too(folder):
     folder.put("fabric/own-link", shipped("fabric/nvlink-3"))
     use.look_at_folder()
     assert len(catalog.own_folder().parts) == 3
+
+
+def test_a_file_is_read_again_by_its_bytes_not_by_its_times(folder):
+    use.use_folder(folder.path)
+    first_look = catalog.own_folder()
+    with folder.put("media/crystal", shipped("media/optane-100")).open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:1] = memory[:1]  # the page is dirty from now on: later writes to it leave the times alone
+        second_look = catalog.look_again()
+        place = memory.find(b"value = 6.6\n") + len("value = ")
+        memory[place : place + 1] = b"7"
+        third_look = catalog.look_again()
+    assert len({look.parts["media", "crystal"].digest for look in (first_look, second_look, third_look)}) == 3
+    assert catalog.look_again() is third_look

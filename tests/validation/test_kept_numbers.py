@@ -48,15 +48,15 @@ def test_a_damaged_file_is_left_alone(file: Path) -> None:
         assert read_numbers(file) is None
 
 
-@pytest.mark.parametrize("changed", ["CODE", "arithmetic", "knob", "claim", "name"])
+@pytest.mark.parametrize("changed", ["CODE", "arithmetic", "numeric_packages", "knob", "claim", "name"])
 def test_numbers_of_other_content_are_left_alone(file: Path, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
     write_numbers(file, NUMBERS)
     preset, name = kept_numbers.preset, preset_names()[-1]
     other = preset(name)
     if changed == "CODE":  # of the engine's files, which hold the model version and all parts
         monkeypatch.setattr(version, "CODE", "another")
-    if changed == "arithmetic":
-        monkeypatch.setattr(kept_numbers, "arithmetic", lambda: "another")
+    if changed in ("arithmetic", "numeric_packages"):
+        monkeypatch.setattr(kept_numbers, changed, lambda: "another")
     if changed == "knob":
         other = replace(other, scenario=with_values(other.scenario, {"data.batch_size": 7}))
     if changed == "claim":

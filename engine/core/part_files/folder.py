@@ -13,7 +13,6 @@ from typing import Any
 
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
-from ...paths import FileState, file_state
 from . import known
 from .canonical import canonical, digest
 from .carried import MAX_TEXT_LENGTH
@@ -45,14 +44,14 @@ class PartsFolder:
     """The own parts of a user's folder, and why other files are left out.
 
     path: the folder; None for no folder.
-    states: the folder's files, with their states when the folder was last read.
+    contents: the bytes of the folder's files when the folder was last read.
     parts: the parts by kind and name.
     refused: for files that are no valid part, the reason by kind and name.
     misplaced: the reasons for files that lie where no part can.
     """
 
     path: Path | None = None
-    states: Mapping[Path, FileState] = field(default_factory=dict)
+    contents: Mapping[Path, bytes] = field(default_factory=dict)
     parts: Mapping[Key, OwnPart] = field(default_factory=dict)
     refused: Mapping[Key, BadFile] = field(default_factory=dict)
     misplaced: tuple[BadFile, ...] = ()
@@ -78,14 +77,16 @@ def read_folder(path: Path, shelf: ShippedParts, last_look: PartsFolder = NO_FOL
     The folder's parts become known to this process. `shelf` has the shipped parts.
     """
     files, misplaced = _files(path, shelf.kinds)
-    states: dict[Path, FileState] = {}
+    contents: dict[Path, bytes] = {}
     for file in files.values():
-        with suppress(OSError):  # the file has just been removed
-            states[file] = file_state(file)
+        with suppress(OSError), file.open("rb") as open_file:  # the file has just been removed, or cannot be read
+            contents[file] = open_file.read(MAX_FILE_BYTES + 1)
     is_unchanged = (
-        last_look.path == path and last_look.states == states and list(map(str, last_look.misplaced)) == list(map(str, misplaced))
+        last_look.path == path
+        and last_look.contents == contents
+        and list(map(str, last_look.misplaced)) == list(map(str, misplaced))
     )
-    folder = last_look if is_unchanged else _Reading(files, shelf).folder(path, states, tuple(misplaced))
+    folder = last_look if is_unchanged else _Reading(files, shelf).folder(path, contents, tuple(misplaced))
     known.add_parts(folder.parts.values())
     return folder
 
@@ -127,11 +128,11 @@ class _Reading:
         self.refused: dict[Key, BadFile] = {}
         self.open: list[Key] = []
 
-    def folder(self, path: Path, states: Mapping[Path, FileState], misplaced: tuple[BadFile, ...]) -> PartsFolder:
+    def folder(self, path: Path, contents: Mapping[Path, bytes], misplaced: tuple[BadFile, ...]) -> PartsFolder:
         """Read all files of the folder, and return its parts and refusals."""
         for key in self.files:
             self._part(key)
-        return PartsFolder(path, states, self.parts, self.refused, misplaced)
+        return PartsFolder(path, contents, self.parts, self.refused, misplaced)
 
     def _part(self, key: Key) -> OwnPart | None:
         """Return a part, None if its file is refused."""

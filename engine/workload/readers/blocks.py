@@ -22,6 +22,7 @@ LONGEST_LINE = 1 << 20
 FREE_TEXT = 8 << 20  # bytes that a gzip file of any size may hold
 EXPANSION = 16  # click logs shrink to a third or a tenth; a bomb to a thousandth
 GZIP = b"\x1f\x8b"
+STAT_FIELDS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")  # no program can set the last one
 UTF_16, MARK = (b"\xff\xfe", b"\xfe\xff"), b"\xef\xbb\xbf"  # byte order marks, the latter of UTF-8
 
 
@@ -145,8 +146,8 @@ def changed_refusal(name: str) -> BadFile:
 
 
 def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
-    """Raise BadFile if a file's size or times differ between two calls of stat."""
-    if (earlier_stat.st_size, earlier_stat.st_mtime_ns) != (later_stat.st_size, later_stat.st_mtime_ns):
+    """Raise BadFile if a file was changed or replaced between two calls of stat, whatever its modification time says."""
+    if any(getattr(earlier_stat, field) != getattr(later_stat, field) for field in STAT_FIELDS):
         raise changed_refusal(name)
 
 

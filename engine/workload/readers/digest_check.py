@@ -17,7 +17,7 @@ from .formats import digest_of, parts_of_file
 def digest_check(path: Path, digest: str) -> Iterator[None]:
     """Check before and after a with-block that a data file has this digest.
 
-    After the block, the file is read again only if its size or times have changed. Raises BadFile.
+    After the block, the file is read again only if its state has changed, or it is some seconds old. Raises BadFile.
     """
     states = file_states(path)
     _check(path, digest)
@@ -27,7 +27,7 @@ def digest_check(path: Path, digest: str) -> Iterator[None]:
 
 
 def file_states(path: Path) -> tuple[FileState, ...]:
-    """Return the size and times of all files of a data file; raises BadFile."""
+    """Return the states of all files of a data file; raises BadFile."""
     try:
         return tuple(file_state(file) for file in parts_of_file(path))
     except OSError as error:
