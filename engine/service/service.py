@@ -52,8 +52,8 @@ def serve(
     request: a request after whose end the owner ends, or None.
     cluster: the address of a Dask scheduler, whose workers compute instead of this computer's, or None.
 
-    The owner also ends if a newer request was made by other code. Raises AlreadyOwned, BadFile, and CannotRun if workers cannot
-    start.
+    The owner also ends if a newer request was made by other code, or if the store's file was moved away. Raises AlreadyOwned,
+    BadFile, and CannotRun if workers cannot start.
     """
     path = real_path(path)
     with own_store(path), _last_words(path), open_store(path) as store:
@@ -87,7 +87,7 @@ def _serve(
             ) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
                 end_requests(store)
                 care.tend()
-                if (request and has_ended(store, request)) or queue.newest_has_other_code(store):
+                if (request and has_ended(store, request)) or queue.newest_has_other_code(store) or care.is_moved:
                     return
                 pool.supervise(store)
                 next_look = clock_seconds + POLL_SECONDS

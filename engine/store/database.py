@@ -19,7 +19,7 @@ from zlib import crc32
 from ..errors import BadFile
 from ..version import PROGRAM
 from . import schema
-from .files import has_traces, make_private_file, make_private_folder
+from .files import has_traces, is_being_set_aside, make_private_file, make_private_folder
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
@@ -170,6 +170,7 @@ def connect(path: Path) -> sqlite3.Connection:
         raise BadFile(f"{path} cannot be used as a store: it is not a regular file; choose another with --store FILE.")
     if not path.exists() and has_traces(path):  # its restoring was interrupted, or somebody has deleted it
         raise Damaged(f"{path} is gone; {_remedy(path)} makes it of what was saved.")
+    _check_single_name(path)
     make_private_file(path)
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
@@ -184,6 +185,18 @@ def connect(path: Path) -> sqlite3.Connection:
         store.close()
         raise
     return store
+
+
+def _check_single_name(path: Path) -> None:
+    """Raise BadFile for a store with hard links: SQLite keeps a log for each name, and loses what is in the other log."""
+    if not path.exists() or path.stat().st_nlink == 1:
+        return
+    if is_being_set_aside(path):
+        raise Damaged(f"{path} is damaged, and its restoring was interrupted; {_remedy(path)} continues it.")
+    raise BadFile(
+        f"{path} has other names (hard links), by which points could be lost; delete these names, or replace the file by a copy "
+        "of it while no service runs."
+    )
 
 
 def prepare_connection(store: sqlite3.Connection) -> None:

@@ -1,5 +1,6 @@
 """The files of a store on disk: their names, their private modes, and their durability."""
 
+import glob
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,11 @@ def damaged_path(path: Path, number: int) -> Path:
 def has_traces(path: Path) -> bool:
     """Return whether other files in the folder show that the store had content."""
     return any(file.exists() for file in (side_copy(path), *old_backups(path), damaged_path(path, 1)))
+
+
+def is_being_set_aside(path: Path) -> bool:
+    """Return whether a damaged store has both its old name and a new one, as a restoration gives for a moment."""
+    return any(file.samefile(path) for file in path.parent.glob(f"{glob.escape(path.name)}.damaged-*") if file.exists())
 
 
 def remove_database(path: Path) -> None:

@@ -1,6 +1,8 @@
-"""The lock that makes one process the owner of a store.
+"""The locks that make one process the owner of a store; the operating system releases them when the process dies.
 
-The lock is on a file next to the store; the operating system releases it when the process dies.
+One lock is on a file next to the store. It shows to everybody, without opening the store, whether the store is owned. The other
+is on the database file itself, so that a store that has been moved or mounted under another name is not owned twice. It is by
+flock, which SQLite's own locks (by fcntl) do not notice.
 """
 
 import fcntl
@@ -12,9 +14,12 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadFile
-from .files import PRIVATE, make_private_folder
+from .files import PRIVATE, has_traces, make_private_file, make_private_folder
 
 PATIENCE_SECONDS = 1.0  # a test of the lock holds it for an instant; wait for its end
+FileIdentity = tuple[int, int]  # device and inode
+# Open descriptors of databases, for the next owner in this process. Closing one would drop the locks of SQLite's connections.
+_FREE_DESCRIPTORS: dict[FileIdentity, list[int]] = {}
 
 
 class AlreadyOwned(BadFile):
@@ -38,7 +43,55 @@ def own_store(path: Path) -> Iterator[None]:
         with suppress(OSError):  # a full disk cannot store the number, which only a message needs
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)
-        yield
+        with _database_lock(path) as is_locked:
+            if not is_locked:
+                raise AlreadyOwned(
+                    f"{path} is already used by another service under another name; let that service do the work, or end it "
+                    "first."
+                )
+            yield
+
+
+def file_identity(path: Path) -> FileIdentity | None:
+    """Return the device and inode of the file at `path`, whatever its name; None without a file."""
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+@contextmanager
+def _database_lock(path: Path) -> Iterator[bool]:
+    """Lock the database file itself for the block, and yield whether that succeeded.
+
+    A new store's file is made, to be locked. A file that cannot be opened, or locked on its file system, counts as locked: SQLite
+    refuses the former with a sentence, and on the latter the other lock decides.
+    """
+    with suppress(OSError):
+        if not has_traces(path):
+            make_private_file(path)
+    descriptor = _database_descriptor(path)
+    if descriptor is None:
+        yield True
+        return
+    is_locked = True
+    with suppress(OSError):
+        is_locked = _lock_within(descriptor, 0.0)
+    try:
+        yield is_locked
+    finally:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        status = os.fstat(descriptor)
+        _FREE_DESCRIPTORS.setdefault((status.st_dev, status.st_ino), []).append(descriptor)
+
+
+def _database_descriptor(path: Path) -> int | None:
+    """Return a descriptor of the database file that nobody in this process uses, None where it cannot be opened."""
+    free_descriptors = _FREE_DESCRIPTORS.get(file_identity(path) or (0, 0))
+    with suppress(OSError, IndexError):
+        return free_descriptors.pop() if free_descriptors else os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    return None
 
 
 def is_owned(path: Path) -> bool:

@@ -16,6 +16,7 @@ from ..errors import BadFile
 from . import quota
 from .database import FAILED, FINISHED, LENIENT_TEXT, OPEN, check_store, connect, insert_rows, sound_rows, transaction
 from .files import old_backups, remove_database, side_copy, sync
+from .owner import file_identity
 from .schema import UNTRAINED
 
 BYTES_PER_SECOND = 100e6  # of a check and a copy, on a disk of 300 MB/s
@@ -44,7 +45,13 @@ class StoreMaintenance:
 
     def __init__(self, path: Path, store: sqlite3.Connection) -> None:
         self.path, self.store = path, store
+        self.database = file_identity(path)
         self.start_time, self.next_look, self.copied_state, self.last_sentence = time.time(), 0.0, (-1, -1), ""
+
+    @property
+    def is_moved(self) -> bool:
+        """True once another file, or none, has the store's name."""
+        return file_identity(self.path) != self.database
 
     def tend(self, leaving: bool = False) -> None:
         """Update the copy if it is due, and enforce the quota.
@@ -52,7 +59,7 @@ class StoreMaintenance:
         The copy is due if the store has changed and the last copy is old enough; with `leaving`, earlier. If it fails, a sentence
         is printed to standard error. Raises sqlite3.DatabaseError for a damaged store.
         """
-        if (start_seconds := time.monotonic()) < self.next_look and not leaving:
+        if self.is_moved or ((start_seconds := time.monotonic()) < self.next_look and not leaving):
             return
         try:
             self._copy(leaving)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import BadInput, CannotRun
+from engine.errors import BadFile, BadInput, CannotRun
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
 from engine.service import service
 from engine.store import owner as ownership
-from engine.store import requests, result_rows, status
+from engine.store import requests, restoration, result_rows, status
+from engine.store.database import open_store
 from tests import kill_storm
 from tests.kill_storm import VICTIMS, Storm, storm
 from tests.service_fakes import (
@@ -202,6 +204,84 @@ def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Pa
         with pytest.raises(ownership.AlreadyOwned, match=f"process {os.getpid()};"):
             serve(store)
     assert not ownership.is_owned(store)
+
+
+def into_another_folder(store: Path) -> Path:
+    (store.parent.parent / "other").mkdir()
+    return store.rename(store.parent.parent / "other" / store.name)
+
+
+def linked(store: Path) -> Path:
+    os.link(store, store.with_name("link.sqlite"))
+    return store.with_name("link.sqlite")
+
+
+OTHER_NAMES = {
+    "renamed": lambda store: store.rename(store.with_name("renamed.sqlite")),
+    "moved": into_another_folder,
+    "hard link": linked,
+}
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("how", OTHER_NAMES)
+def test_a_store_has_one_owner_whatever_its_names(how: str, is_new: bool, store: Path) -> None:
+    if not is_new:
+        requests.submit(store, scenarios(range(2)), "full")
+    with ownership.own_store(store):
+        other_name = OTHER_NAMES[how](store)
+        for _ in range(2):
+            with pytest.raises(ownership.AlreadyOwned, match="another service under another name"):
+                serve(other_name)
+    with ownership.own_store(other_name):
+        pass
+
+
+@pytest.mark.parametrize("how", ["folder", "file"])
+def test_a_symlink_to_a_store_is_the_store(how: str, store: Path) -> None:
+    requests.submit(store, scenarios(range(2)), "full")
+    link = store.parent.with_name("link") / (store.name if how == "folder" else "")
+    link = link if how == "folder" else link.with_suffix(".sqlite")
+    (link.parent if how == "folder" else link).symlink_to(store.parent if how == "folder" else store)
+    with ownership.own_store(store), pytest.raises(ownership.AlreadyOwned, match=f"process {os.getpid()};"):
+        serve(link)
+
+
+def test_a_store_with_two_names_is_refused_by_both_until_one_is_deleted(store: Path) -> None:
+    requests.submit(store, scenarios(range(2)), "full")
+    link = linked(store)
+    for name in (store, link):
+        for use in (lambda name: requests.submit(name, scenarios(range(2)), "full"), serve, restoration.restore):
+            with pytest.raises(BadFile, match=r"has other names \(hard links\).*; delete these names, or replace the file"):
+                use(name)
+    link.unlink()
+    serve(store)
+    assert finished(store) == 2
+
+
+def test_the_end_of_an_owner_drops_no_lock_of_this_process_on_the_database(store: Path) -> None:
+    requests.submit(store, scenarios(range(2)), "full")
+    with open_store(store) as connection:
+        connection.execute("DELETE FROM progress")
+        with ownership.own_store(store):
+            pass
+        # The last connection to close deletes the log; another process must see that this one is open.
+        closing = (
+            "import sys; from engine.store.database import connect; from pathlib import Path; connect(Path(sys.argv[1])).close()"
+        )
+        subprocess.run([sys.executable, "-c", closing, str(store)], check=True)
+        assert Path(f"{store}-wal").exists()
+
+
+def test_a_service_whose_store_is_moved_ends_and_loses_nothing(store: Path) -> None:
+    request = requests.submit(store, scenarios(range(2)), "full")
+    with owner(store) as process:
+        wait_until(lambda: finished(store) == 2 and not open_pids(store), seconds=120.0)
+        moved = into_another_folder(store)
+        process.wait()
+    assert not Path(f"{store}.copy").exists()
+    Path(f"{store}-wal").rename(f"{moved}-wal")  # SQLite leaves the log by its old name
+    assert status.status(moved, request).finished_points == 2
 
 
 def test_a_service_is_started_once_in_the_background_and_leaves_when_idle(store: Path) -> None:

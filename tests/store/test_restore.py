@@ -208,6 +208,22 @@ def test_a_store_that_is_served_is_not_restored(saved: Path) -> None:
         restore(saved)
 
 
+def test_a_store_is_owned_while_its_file_is_replaced(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def place(new_path: Path, path: Path) -> None:
+        with pytest.raises(AlreadyOwned), own_store(path):
+            pass
+        put_in_place(new_path, path)
+        with pytest.raises(AlreadyOwned), own_store(path):
+            pass
+
+    put_in_place = restoration.put_in_place
+    monkeypatch.setattr(restoration, "put_in_place", place)
+    garble_header(saved)
+    assert not restore(saved).was_sound and is_whole(saved)
+    with own_store(saved):
+        pass
+
+
 def test_all_files_are_for_their_owner_s_eyes_alone(tmp_path: Path) -> None:
     path = tmp_path / "made" / "store.sqlite"
     fill(path, range(3))
