@@ -5,8 +5,8 @@ FROM python:3.11-slim
 RUN useradd --create-home emberpool && mkdir -p /home/emberpool/app/.emberpool && chown -R emberpool /home/emberpool/app
 USER emberpool
 WORKDIR /home/emberpool/app
-COPY --chown=emberpool requirements.txt constraints.txt ./
-RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY --chown=emberpool locked/requirements.txt ./
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
 COPY --chown=emberpool app.py explorer.py LICENSE CITATION.cff pyproject.toml ./
 COPY --chown=emberpool engine engine
 COPY --chown=emberpool pages pages

@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
 DOCS := .venv/.ready-docs
-.PHONY: help setup run test test-one check house slow study bench golden docs
+.PHONY: help setup run test test-one check lock house slow study bench golden docs
 
 help: # list these targets
 	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,17 +31,18 @@ help: # list these targets
 setup: $(TEST) # the environment only: .venv with all that running, testing and checking need
 	@:
 
-$(RUN): constraints.txt scripts/setup.sh requirements.txt
+$(RUN): scripts/setup.sh requirements.txt locked/requirements.txt
 	$(INSTALL)
 
-$(TEST): $(RUN) requirements-dev.txt
+$(TEST): $(RUN) requirements-dev.txt locked/requirements-dev.txt
 	$(INSTALL)
 
 $(SLOW): $(TEST) requirements-slow.txt requirements-dask.txt requirements-torchrec.txt
-	@sh scripts/setup.sh requirements-slow.txt requirements-dask.txt
+	@sh scripts/setup.sh requirements-dask.txt
+	@sh scripts/setup.sh requirements-slow.txt
 	@ALONE=yes sh scripts/setup.sh requirements-torchrec.txt && touch $@
 
-$(DOCS): $(RUN) requirements-docs.txt
+$(DOCS): $(RUN) requirements-docs.txt locked/requirements-docs.txt
 	$(INSTALL)
 
 $(COMPILED): $(RUN) $(shell find engine -name '*.py')
@@ -64,7 +65,10 @@ check: $(TEST) # format, lint, types, import layers, limits of size, names, docu
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py tests/fences/test_names.py tests/fences/test_patched_names.py tests/fences/test_documents.py
+	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py tests/fences/test_names.py tests/fences/test_patched_names.py tests/fences/test_documents.py tests/fences/test_locked.py
+
+lock: $(TEST) # renew the hashes in locked/ after a change of requirements or constraints.txt; asks the package index
+	@sh scripts/lock.sh
 
 house: $(TEST) # print the table of rooms: files, lines, lines of code
 	@$(BIN)/python -m tests.house
