@@ -24,11 +24,12 @@ def user_path(text: str | Path) -> Path:
 
 
 def file_state(path: Path) -> FileState:
-    """Return device, inode, size, modification time and change time of a file, and a look; raises OSError.
+    """Return a file's state, which changes with its content; raises OSError.
 
-    Programs such as `rsync -t` and `tar -x` set the modification time. They cannot set the change time of the inode. The look is
-    0 if the last change is COARSEST_CLOCK_SECONDS past. A younger file can change again within one step of the clock, so its
-    look is a new number: the state equals no other state, and nothing that was cached under an earlier state is used.
+    It is device, inode, size, modification time, change time and a look. Programs such as `rsync -t` and `tar -x` set the
+    modification time. They cannot set the change time of the inode. The look is 0 if the last change is COARSEST_CLOCK_SECONDS
+    past. A younger file can change again within one step of the clock, so its look is a new number: the state equals no other
+    state, and nothing that was cached under an earlier state is used.
     """
     status = path.stat()
     is_settled = time.time_ns() - status.st_ctime_ns >= COARSEST_CLOCK_SECONDS * 10**9  # False where the clock was set back

@@ -28,7 +28,7 @@ def arithmetic() -> str:
 
 @cache
 def numeric_packages() -> str:
-    """Return the versions of Python and of the packages that results are computed with, as one text.
+    """Return the versions of Python and of the numeric packages as one text.
 
     For example, "python 3.11 numpy 2.4.6 scipy 1.17.1 numba 0.68.1 llvmlite 0.50.0". Kept numbers depend on it.
     """

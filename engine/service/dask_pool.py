@@ -173,7 +173,7 @@ def _client(address: str) -> Any:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise CannotRun(
-            f"No Dask scheduler answers at {address}; start one with `dask scheduler`, or check --cluster."
+            f"No Dask scheduler answers at {address}; start one as docs/cluster.md says, or check --cluster."
         ) from error
 
 

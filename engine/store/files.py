@@ -42,7 +42,10 @@ def has_traces(path: Path) -> bool:
 
 
 def is_being_set_aside(path: Path) -> bool:
-    """Return whether a damaged store has both its old name and a new one, as a restoration gives for a moment."""
+    """Return whether a damaged store has its new name besides the old one.
+
+    A restoration gives it both for a moment.
+    """
     return any(file.samefile(path) for file in path.parent.glob(f"{glob.escape(path.name)}.damaged-*") if file.exists())
 
 

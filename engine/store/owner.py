@@ -1,4 +1,6 @@
-"""The locks that make one process the owner of a store; the operating system releases them when the process dies.
+"""The locks that make one process the owner of a store.
+
+The operating system releases them when the process dies.
 
 One lock is on a file next to the store. It shows to everybody, without opening the store, whether the store is owned. The other
 is on the database file itself, so that a store that has been moved or mounted under another name is not owned twice. It is by
@@ -53,7 +55,7 @@ def own_store(path: Path) -> Iterator[None]:
 
 
 def file_identity(path: Path) -> FileIdentity | None:
-    """Return the device and inode of the file at `path`, whatever its name; None without a file."""
+    """Return the device and inode of the file at `path`, None without a file."""
     with suppress(OSError):
         status = path.stat()
         return status.st_dev, status.st_ino

@@ -46,6 +46,15 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(place), (target, anchor)
 
 
+def test_no_command_of_dask_opens_its_status_pages_to_the_network() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8").replace("\\\n", "") for path in DOCUMENTS)
+    commands = re.findall(r"dask (?:scheduler|worker) [^\n`]*", text)
+    assert len(commands) >= 5
+    for command in commands:
+        assert " --dashboard-address 127.0.0.1:" in command, command
+        assert " --host " in command or " --interface " in command, command
+
+
 KEPT = (  # how sources name files in .emberpool or beside the store
     ("engine pages", r'\.emberpool(?:"\)? ?/ ?"|/)([\w.]+)'),
     ("pages", r'STORE\.with_name\("([^"]+)"\)'),

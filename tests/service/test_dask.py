@@ -21,6 +21,7 @@ from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenar
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
 SEEDS = range(1, 31)
+LOOPBACK = ("--dashboard-address", "127.0.0.1:0")
 START_SECONDS = 300.0  # a busy computer starts the processes of Dask slowly; a service waits for them some seconds only
 
 
@@ -32,7 +33,7 @@ class Dask:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
-        self.processes = [self.run("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
+        self.processes = [self.run("scheduler", "--host", "127.0.0.1", "--port", str(port), *LOOPBACK)]
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def run(self, what: str, *words: str) -> "subprocess.Popen[bytes]":
@@ -42,7 +43,7 @@ class Dask:
 
     def work(self, nanny: bool = False) -> None:
         """Start one more worker."""
-        words = [self.address, "--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny"]
+        words = [self.address, "--nthreads", "1", *LOOPBACK, "--nanny" if nanny else "--no-nanny"]
         self.workers.append(self.run("worker", *words))
         self.processes.append(self.workers[-1])
 

@@ -146,7 +146,7 @@ def changed_refusal(name: str) -> BadFile:
 
 
 def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
-    """Raise BadFile if a file was changed or replaced between two calls of stat, whatever its modification time says."""
+    """Raise BadFile if a file was changed or replaced between two calls of stat."""
     if any(getattr(earlier_stat, field) != getattr(later_stat, field) for field in STAT_FIELDS):
         raise changed_refusal(name)
 
