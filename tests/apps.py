@@ -11,6 +11,11 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from engine.scenario import keys
+from engine.scenario.scenario import Scenario
+from engine.store import requests, status
+from engine.store.database import DEFAULT
+from engine.store.status import RequestStatus
 from pages.answers import later
 from pages.shell import places, warming
 from pages.ui.page_link import script
@@ -69,6 +74,12 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
 def cancel_buttons(app: AppTest) -> list[Any]:
     """Return the buttons that cancel a request of a page; their keys end in its number."""
     return [button for button in app.button if str(button.key).startswith("cancel ")]
+
+
+def run_status(scenario: Scenario) -> RequestStatus | None:
+    """Return the status of the newest full run of a scenario, whoever owns it."""
+    number = requests.newest_request(DEFAULT, [keys.key(scenario, "full")])
+    return None if number is None else status.status(DEFAULT, number)
 
 
 def download_keys(app: AppTest) -> list[str]:

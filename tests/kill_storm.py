@@ -50,7 +50,7 @@ import sys, time; from pathlib import Path; from engine.store import requests, s
 store, fidelity, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 request = requests.submit(store, slice_points(fidelity, number, sys.argv[4]), fidelity, session=f"app {fidelity}")
 while not status.status(store, request).is_ended:
-    requests.renew_lease(store, request); time.sleep(0.3)
+    requests.renew_lease(store, request, requests.COMMAND); time.sleep(0.3)
 """
 COMMAND = """
 import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep

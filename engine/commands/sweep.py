@@ -151,7 +151,7 @@ def compute_points(
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
     except KeyboardInterrupt:
-        requests.cancel(store, request)
+        requests.cancel(store, request, requests.COMMAND)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
         progress_text = f"{progress.finished_points} of {progress.total} points are finished and kept in {store}"
         print(f"Stopped: {progress_text}; run the same command again to resume: {command_line}", file=sys.stderr)
@@ -181,7 +181,7 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
     def tick() -> None:
         while not stop.wait(TICK_SECONDS):
             with suppress(EmberpoolError):  # a store that stays in trouble ends the sweep itself, with a sentence
-                requests.renew_lease(store, request)
+                requests.renew_lease(store, request, requests.COMMAND)
                 progress = status.status(store, request)
                 progress_bar.draw(
                     progress.finished_points / progress.total,

@@ -1,4 +1,4 @@
-"""The dispatch of points to workers: sessions and requests take turns.
+"""The dispatch of points to workers: owners and requests take turns.
 
 Each point is sent once. The next chunk is chosen when a worker is free. The first point of a functional class trains the class,
 alone in its chunk. The other points of the class wait for this training, while other classes and requests continue. Other points
@@ -136,5 +136,5 @@ class Dispatcher:
         return []
 
     def _chunk(self, turn: LiveRequest, points: list[OpenPoint]) -> Chunk:
-        self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
+        self.served[turn.owner] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         return Chunk(str(self.path), turn, tuple(points), self.compute)

@@ -24,12 +24,13 @@ from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from ..store import result_rows
 from ..store.database import FAILED, OPEN, check_requests, open_store, transaction
 from ..store.quota import shrink
+from ..store.requests import User, check_user
 from ..sweep import links
 from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import Sweep
 from .stopped_runs import StoppedRunFile
 
-COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
+COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code, owner"
 COUNT_QUERY = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
@@ -56,6 +57,7 @@ class PastRequest:
     pinned: True if its results are never deleted to make room.
     created: the time of the request [s since 1970].
     seconds: the seconds for which the request has been computed; None if it has never started.
+    owner: the owner of the request, as in `User`; "" if unknown.
     """
 
     request: int
@@ -69,6 +71,7 @@ class PastRequest:
     pinned: bool
     created: float
     seconds: float | None
+    owner: str
 
 
 def past_requests(path: Path, words: str = "", most: int = 100) -> list[PastRequest]:
@@ -134,7 +137,8 @@ def _history_entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> P
     seconds = None if started is None else max(0.0, (row["ended"] or time.time()) - started)
     result_count, failed = (point_count - open_count - failed, failed) if row["code"] == version.CODE else (0, 0)
     counts, state = (row["total"], result_count, failed), row["state"]
-    return PastRequest(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
+    pinned, created, owner = bool(row["pinned"]), row["created"], row["owner"]
+    return PastRequest(request, row["how"], state, *counts, title, row["note"], pinned, created, seconds, owner)
 
 
 def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
@@ -248,10 +252,14 @@ def _result_texts(path: Path, request: int) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
-    """Pin requests, so that their results are never deleted to make room, or unpin them."""
+def pin(path: Path, requests: Sequence[int], pinned: bool, user: User) -> None:
+    """Pin requests, so that their results are never deleted to make room, or unpin them.
+
+    Raises BadInput for unknown requests, and OthersRequest.
+    """
     with open_store(path) as store, transaction(store):
         _check_known(store, path, requests)
+        check_user(store, requests, user)
         store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {REQUEST_IDS}", (json.dumps(requests), pinned))
 
 
@@ -265,15 +273,16 @@ def freed_results(path: Path, requests: Sequence[int]) -> int:
         return int(store.execute(query, (json.dumps(requests),)).fetchone()[0])
 
 
-def delete(path: Path, requests: Sequence[int]) -> None:
+def delete(path: Path, requests: Sequence[int], user: User) -> None:
     """Delete requests, with the results, failures and trainings that no other request has.
 
-    Points that are computed only for these requests stop.
+    Points that are computed only for these requests stop. Raises BadInput for unknown requests, and OthersRequest.
     """
     ids = (json.dumps(requests),)
     with open_store(path) as store:
         with transaction(store):
             _check_known(store, path, requests)
+            check_user(store, requests, user)
             store.execute(f"CREATE TEMP TABLE going AS {OWN_KEYS}", ids)
             classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {REQUEST_IDS}"
             class_rows = store.execute(classes, ids).fetchall()

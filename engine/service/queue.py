@@ -21,14 +21,14 @@ class LiveRequest:
     """A request that the owner has to serve.
 
     request: the number of the request.
-    session: the session that submitted the request.
+    owner: the owner of the request.
     fidelity: "estimate" or "full".
     data_path: the path of the data file, or None.
     base: the knobs of the request's first point, as JSON.
     """
 
     request: int
-    session: str
+    owner: str
     fidelity: Fidelity
     data_path: str | None
     base: str
@@ -52,13 +52,13 @@ class OpenPoint(NamedTuple):
 def live_requests(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[LiveRequest]:
     """Return the live requests of this code, in the order in which to serve them.
 
-    The session that was served longest ago comes first; within a session, the request that was served longest ago.
-    serve_order: for each session and request, the number of its last turn; numbers rise.
+    The owner who was served longest ago comes first; of an owner, the request that was served longest ago.
+    serve_order: for each owner and request, the number of its last turn; numbers rise.
     """
-    query = f"SELECT id, session, how, data, base FROM requests WHERE {OWN_LIVE} ORDER BY id"
+    query = f"SELECT id, owner, how, data, base FROM requests WHERE {OWN_LIVE} ORDER BY id"
     rows = store.execute(query, (time.time(), version.CODE))
     live = [LiveRequest(*row) for row in rows]
-    return sorted(live, key=lambda turn: (serve_order.get(turn.session, 0), serve_order.get(turn.request, 0)))
+    return sorted(live, key=lambda turn: (serve_order.get(turn.owner, 0), serve_order.get(turn.request, 0)))
 
 
 def open_points(
@@ -88,7 +88,7 @@ def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoi
     that the point that ends its worker is found.
     """
     rows = store.execute(
-        f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
+        f"""SELECT r.id, r.owner, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
         WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OWN_LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
         (time.time(), version.CODE, SUSPECTED_TOGETHER),

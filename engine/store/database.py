@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache, partial
 from hashlib import blake2b
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -111,11 +111,12 @@ def _refuse(store: sqlite3.Connection, row_kind: str, query: str, *parameters: o
 def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", order: str = "rowid") -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table that meet an SQL condition and their checksum.
 
-    Pages that cannot be read are skipped by steps that double, so at most as many sound rows are missed as rows are damaged.
+    Pages that cannot be read are skipped by steps that double, so at most as many sound rows are missed as rows are damaged. A
+    store of an earlier format may lack the last columns.
     """
-    columns, checksum_of = schema.CHECKED_COLUMNS[table], CHECKSUMS.get(table, crc)
-    count, number, step = len(columns.split(",")), -1, 1
-    query = f"SELECT {order}, checksum, {columns}, * FROM {table} WHERE ({condition}) AND {order} > ? ORDER BY {order}"
+    columns, checksum_of = _checked_columns(store, table), CHECKSUMS.get(table, crc)
+    count, number, step = len(columns), -1, 1
+    query = f"SELECT {order}, checksum, {', '.join(columns)}, * FROM {table} WHERE ({condition}) AND {order} > ? ORDER BY {order}"
     while number < MAX_ROWS:
         try:
             for row in store.execute(query, (number,)):
@@ -127,10 +128,27 @@ def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", o
             number, step = number + step, 2 * step
 
 
+def _checked_columns(store: sqlite3.Connection, table: str) -> list[str]:
+    """Return the columns that a row's checksum covers in this store, which may be of an earlier format."""
+    columns = list(map(str.strip, schema.CHECKED_COLUMNS[table].split(",")))
+    try:
+        present = {column for _, column, *_ in store.execute(f"PRAGMA table_info({table})")}
+    except sqlite3.DatabaseError:
+        return columns
+    return [column for column in columns if column in present] or columns
+
+
 def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert whole rows into a table, except rows whose primary key the table already has."""
-    columns = store.execute(f"SELECT * FROM {table} LIMIT 0").description
-    store.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join(repeat('?', len(columns)))})", rows)
+    """Insert rows into a table, except rows whose primary key the table already has.
+
+    All rows have the same length; columns that they lack get their default.
+    """
+    coming = iter(rows)
+    if first_row := next(coming, None):
+        columns = [column for column, *_ in store.execute(f"SELECT * FROM {table} LIMIT 0").description][: len(first_row)]
+        values = ", ".join(repeat("?", len(columns)))
+        query = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({values})"
+        store.executemany(query, chain((first_row,), coming))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The table of requests: lists of points, each held by the lease of a viewer.
 
 Requests are in the store, so they survive the process that computes them. A viewer renews the lease. After the lease has
-expired, no further point is started until a viewer renews the lease, unless the request has `keeps_on`.
+expired, no further point is started until a viewer renews the lease, unless the request has `keeps_on`. Each request has an
+owner, and only the owner or an operator changes it.
 """
 
 import json
@@ -38,6 +39,9 @@ UPDATE_REQUEST = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(
 LEASE_SECONDS = 120.0
 
 
+LIVE = "state IN ('queued', 'running')"
+
+
 @dataclass(frozen=True)
 class Limit:
     """The limits of one request.
@@ -54,12 +58,32 @@ FOR_COMMANDS = Limit(1_000_000, 1000 * HOUR)
 FOR_PAGES = Limit(100_000, 8 * HOUR)
 
 
+@dataclass(frozen=True)
+class User:
+    """Whoever submits or changes requests.
+
+    owner: the text in the requests that this user owns; "" owns none.
+    is_operator: True if the user may change requests of other owners too.
+    """
+
+    owner: str
+    is_operator: bool = False
+
+
+COMMAND = User("command", is_operator=True)  # the command line can read and write the store's file
+
+
+class OthersRequest(BadInput):
+    """Raised if a user changes a request of another owner."""
+
+
 def submit(
     path: Path,
     scenarios: Sequence[Scenario],
     how: Fidelity,
     data: Path | None = None,
     *,
+    owner: str = COMMAND.owner,
     session: str = "",
     title: str = "",
     link: str = "",
@@ -69,12 +93,13 @@ def submit(
 ) -> int:
     """Write a request for the results of scenarios, durably; return its number.
 
-    Finished points are not computed again; failed points are tried again. If an earlier request has the same points, and has
-    ended or has the same `session`, it continues under its number.
+    Finished points are not computed again; failed points are tried again. If an earlier request of the owner has the same points,
+    and has ended or has the same `session`, it continues under its number.
 
     how: "estimate" or "full".
     data: the path of a data file, or None.
-    session: the viewer's session.
+    owner: the owner's text, as in `User`.
+    session: a text for each process of the command line, whose live requests stay apart.
     title, link: texts for the history.
     keeps_on: True if the request continues without a viewer.
     limit: the limits of the request.
@@ -92,13 +117,13 @@ def submit(
     base = group_texts(scenarios[0])
     source = str(data.resolve()) if data else None
     with open_store(path) as store:
-        request = _insert_request(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
+        request = _insert_request(store, how, source, _compact(texts(scenarios[0])), len(scenarios), owner)
         try:
             digest, parts = _write_points(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
                 if parts:
                     _carry(store, request, parts)
-                request = _join_request(store, request, digest, session)
+                request = _join_request(store, request, digest, owner, session)
                 store.execute(UPDATE_REQUEST, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
                 end_requests(store)
@@ -108,15 +133,15 @@ def submit(
     return request
 
 
-def _insert_request(store: sqlite3.Connection, method: Fidelity, source: str | None, base: str, total: int) -> int:
+def _insert_request(store: sqlite3.Connection, method: Fidelity, source: str | None, base: str, total: int, owner: str) -> int:
     """Insert a request in state `arriving`, which is not served.
 
     Its lease runs out if this process dies.
     """
     clock_seconds = time.time()
-    columns = "how, data, base, total, state, created, lease_until, model_version, code"
-    row = (method, source, base, total, clock_seconds, clock_seconds + LEASE_SECONDS, version.MODEL, version.CODE)
-    return store.execute(f"INSERT INTO requests ({columns}) VALUES (?, ?, ?, ?, 'arriving', ?, ?, ?, ?)", row).lastrowid or 0
+    columns = "how, data, base, total, state, created, lease_until, model_version, code, owner"
+    row = (method, source, base, total, clock_seconds, clock_seconds + LEASE_SECONDS, version.MODEL, version.CODE, owner)
+    return store.execute(f"INSERT INTO requests ({columns}) VALUES (?, ?, ?, ?, 'arriving', ?, ?, ?, ?, ?)", row).lastrowid or 0
 
 
 def _write_points(
@@ -174,15 +199,15 @@ def _points(
         yield request, number, name, changes, class_name, crc(request, number, name, changes, class_name), version.CODE
 
 
-def _join_request(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
+def _join_request(store: sqlite3.Connection, request: int, digest: str, owner: str, session: str) -> int:
     """Return the request to continue for these points, or this request.
 
-    The newest request with the same points continues if it has ended or is of this session.
-    Another session's live request stays separate: each can be cancelled without the other, and points are shared anyway.
+    The owner's newest request with the same points continues if it has ended or is of this session. Others stay separate: each
+    can be cancelled without the other, and points are shared anyway.
     """
-    condition = "state IN ('done', 'cancelled', 'failed') OR session = ?"
-    query = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({condition}) ORDER BY id DESC LIMIT 1"
-    earlier = store.execute(query, (digest, request, session)).fetchone()
+    condition = "owner = ? AND (state IN ('done', 'cancelled', 'failed') OR session = ?)"
+    query = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND {condition} ORDER BY id DESC LIMIT 1"
+    earlier = store.execute(query, (digest, request, owner, session)).fetchone()
     if earlier:
         withdraw(store, "id =", request)
         request = int(earlier[0])
@@ -193,6 +218,21 @@ def _join_request(store: sqlite3.Connection, request: int, digest: str, session:
     change = f"UPDATE requests SET {live}, digest = ?, created = ?, lease_until = ? WHERE id = ?"
     store.execute(change, (digest, clock_seconds, clock_seconds + LEASE_SECONDS, request))
     return request
+
+
+def check_user(store: sqlite3.Connection, requests: Sequence[int], user: User) -> None:
+    """Raise OthersRequest if a user may not change one of these requests."""
+    for request in requests:
+        row = store.execute("SELECT owner FROM requests WHERE id = ?", (request,)).fetchone()
+        if row and not may_change(row[0], user):
+            raise OthersRequest(
+                f"request={request} is not yours; ask its owner, or whoever has the token of the explorer, to change it."
+            )
+
+
+def may_change(owner: str, user: User) -> bool:
+    """Return whether a user may change the requests of an owner."""
+    return user.is_operator or owner == user.owner != ""
 
 
 def withdraw(store: sqlite3.Connection, condition: str, bound: float) -> None:
@@ -212,47 +252,58 @@ def _try_again(store: sqlite3.Connection, request: int) -> None:
     store.execute(f"DELETE FROM failures WHERE {condition}", (request,))
 
 
-def cancel(path: Path, request: int) -> None:
+def cancel(path: Path, request: int, user: User) -> None:
     """Cancel a request: no further point of it starts.
 
-    Points that are being computed stop, unless another request waits for them.
+    Points that are being computed stop, unless another request waits for them. Raises OthersRequest.
     """
     with open_store(path) as store:
+        check_user(store, (request,), user)
         change = "UPDATE requests SET state = 'cancelled', ended = ? WHERE id = ? AND state IN ('queued', 'running')"
         store.execute(change, (time.time(), request))
 
 
-def renew_lease(path: Path, request: int) -> None:
+def renew_lease(path: Path, request: int, user: User) -> None:
     """Renew the lease of a request for LEASE_SECONDS from now.
 
-    The lease is written only if half of it has passed, or if the clock was set back.
+    The lease is written only if half of it has passed, or if the clock was set back. Raises OthersRequest.
     """
     clock_seconds = time.time()
     with open_store(path) as store:
+        check_user(store, (request,), user)
         row = store.execute("SELECT lease_until FROM requests WHERE id = ?", (request,)).fetchone()
         if row and not LEASE_SECONDS / 2 <= row[0] - clock_seconds <= LEASE_SECONDS:
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (clock_seconds + LEASE_SECONDS, request))
 
 
-def newest_request(path: Path, names: Iterable[str]) -> int | None:
+def newest_request(path: Path, names: Iterable[str], user: User | None = None) -> int | None:
     """Return the newest request of this code for exactly these points, in this order.
 
-    `names` are the keys of the points. Return None if there is no such request.
+    names: the keys of the points.
+    user: only requests that a page of this user follows, their own before others; None for all requests. A page follows the
+        user's own requests, the finished ones of others, and for an operator those of the command line.
+
+    Return None if there is no such request.
     """
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
-    return _newest(path, "digest = ?", digest)
+    return _newest(path, user, "digest = :digest", digest=digest)
 
 
-def newest_by_link(path: Path, link: str, method: Fidelity) -> int | None:
-    """Return the newest request of this code with this link, or None."""
-    return _newest(path, "link = ? AND how = ?", link, method) if link else None
+def newest_by_link(path: Path, link: str, method: Fidelity, user: User | None = None) -> int | None:
+    """Return the newest request of this code with this link, or None; `user` as in newest_request."""
+    return _newest(path, user, "link = :link AND how = :how", link=link, how=method) if link else None
 
 
-def _newest(path: Path, condition: str, *parameters: str) -> int | None:
-    query = f"SELECT max(id) FROM requests WHERE {condition} AND code = ? AND state != 'arriving'"
+def _newest(path: Path, user: User | None, condition: str, **parameters: str) -> int | None:
+    owner = user.owner if user else ""
+    commands = COMMAND.owner if user and user.is_operator else owner
+    followed = "(owner IN (:owner, :commands) OR state = 'done')" if user else "true"
+    query = f"""SELECT id FROM requests WHERE {condition} AND code = :code AND state != 'arriving' AND {followed}
+        ORDER BY (owner = :owner AND owner != '') DESC, id DESC LIMIT 1"""
     with open_store(path) as store:
-        request: int | None = store.execute(query, (*parameters, version.CODE)).fetchone()[0]
-    return request
+        bound = {"owner": owner, "commands": commands, "code": version.CODE, **parameters}
+        row = store.execute(query, bound).fetchone()
+    return row[0] if row else None
 
 
 def end_requests(store: sqlite3.Connection) -> None:
@@ -268,10 +319,9 @@ def end_requests(store: sqlite3.Connection) -> None:
         has_results = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {FINISHED})"
         change = f"UPDATE requests SET state = CASE WHEN {has_results} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
         store.execute(change, (clock_seconds,))
-    live = "state IN ('queued', 'running')"
-    too_long = f"{live} AND lease_until > ?"
+    too_long = f"{LIVE} AND lease_until > ?"
     if store.execute(f"SELECT 1 FROM requests WHERE {too_long}", (clock_seconds + LEASE_SECONDS + 1,)).fetchone():
-        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (clock_seconds + LEASE_SECONDS,))
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {LIVE} AND lease_until > ?1", (clock_seconds + LEASE_SECONDS,))
     expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
     if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (clock_seconds,)).fetchone():
         store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (clock_seconds,))

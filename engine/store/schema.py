@@ -67,25 +67,32 @@ CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state
 """
 
 # Checksums of whole requests, of points and of failures; damaged rows are no longer kept.
-REQUEST = """id, how, data, base, total, reused, state, created, started, lease_until, model_version, note, session, keeps_on,
+OWNERLESS = """id, how, data, base, total, reused, state, created, started, lease_until, model_version, note, session, keeps_on,
     title, link, digest, pinned, ended, code"""
-REQUEST_CHECKSUM, OLD_REQUEST_CHECKSUM = f"crc({REQUEST})", f"crc(OLD.{', OLD.'.join(map(str.strip, REQUEST.split(',')))})"
+
+
+def _request_triggers(columns: str) -> str:
+    """Return the triggers that write and verify the checksum of a request's columns."""
+    checksum, old_checksum = f"crc({columns})", f"crc(OLD.{', OLD.'.join(map(str.strip, columns.split(',')))})"
+    return f"""CREATE TRIGGER request_asked AFTER INSERT ON requests BEGIN
+    UPDATE requests SET checksum = {checksum} WHERE id = NEW.id; END;
+CREATE TRIGGER request_damaged BEFORE UPDATE ON requests
+    WHEN NEW.checksum IS OLD.checksum AND OLD.checksum IS NOT {old_checksum} BEGIN
+    SELECT raise(ABORT, 'malformed: a request is not as it was written'); END;
+CREATE TRIGGER request_changed AFTER UPDATE ON requests WHEN NEW.checksum IS OLD.checksum BEGIN
+    UPDATE requests SET checksum = {checksum} WHERE id = NEW.id; END;"""
+
+
 POINT_CHECKSUM = "crc(request, position, key, changes, class)"
 FAILURE_CHECKSUM = "crc(key, sentence, bug)"
 FORMAT_4 = f"""
 DROP TABLE set_aside;
 UPDATE points SET checksum = {POINT_CHECKSUM} WHERE checksum IS NULL OR checksum = crc(key, changes);
-UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE checksum IS NULL OR checksum = crc(how, data, base);
+UPDATE requests SET checksum = crc({OWNERLESS}) WHERE checksum IS NULL OR checksum = crc(how, data, base);
 ALTER TABLE failures ADD COLUMN checksum INTEGER;
 UPDATE failures SET checksum = {FAILURE_CHECKSUM};
 DELETE FROM settings WHERE CAST(CAST(value AS INTEGER) AS TEXT) != value;
-CREATE TRIGGER request_asked AFTER INSERT ON requests BEGIN
-    UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE id = NEW.id; END;
-CREATE TRIGGER request_damaged BEFORE UPDATE ON requests
-    WHEN NEW.checksum IS OLD.checksum AND OLD.checksum IS NOT {OLD_REQUEST_CHECKSUM} BEGIN
-    SELECT raise(ABORT, 'malformed: a request is not as it was written'); END;
-CREATE TRIGGER request_changed AFTER UPDATE ON requests WHEN NEW.checksum IS OLD.checksum BEGIN
-    UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE id = NEW.id; END;
+{_request_triggers(OWNERLESS)}
 CREATE TRIGGER point_changed AFTER UPDATE OF request, position, key, changes, class ON points BEGIN
     UPDATE points SET checksum = {POINT_CHECKSUM} WHERE request = NEW.request AND position = NEW.position; END;
 CREATE TRIGGER failure_told AFTER INSERT ON failures BEGIN
@@ -100,7 +107,19 @@ DELETE FROM settings WHERE name = 'seal';
 UPDATE settings SET checksum = {SETTING_CHECKSUM};
 """
 
-STEPS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5)
+# The owner of each request: "command", or the public text of a visitor; "" for requests of earlier formats.
+REQUEST = f"{OWNERLESS}, owner"
+REQUEST_CHECKSUM = f"crc({REQUEST})"
+FORMAT_6 = f"""
+DROP TRIGGER request_asked;
+DROP TRIGGER request_damaged;
+DROP TRIGGER request_changed;
+ALTER TABLE requests ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE checksum IS crc({OWNERLESS});
+{_request_triggers(REQUEST)}
+"""
+
+STEPS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5, FORMAT_6)
 VERSION = len(STEPS)
 SOUND_POINT = "p.checksum IS crc(p.request, p.position, p.key, p.changes, p.class)"
 UNTRAINED = '"training":[]'  # in the text of a result that has trained nothing

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.errors import EmberpoolError
 from engine.results.result import Result
@@ -16,8 +15,10 @@ from engine.service import service
 from engine.service.stopped_runs import StoppedRunFile
 from engine.store import database, requests, result_rows
 from engine.store import status as store_status
+from engine.store.requests import User
 from engine.store.status import RequestStatus
 from pages.answers import data_file
+from pages.gate import access
 from pages.ui import session as session_state
 from pages.ui.numbers import duration, percent
 from pages.ui.plain import escape_markdown
@@ -29,12 +30,17 @@ Scenarios = Sequence[Scenario]
 key_of = lru_cache(maxsize=8192)(key)
 
 
+def user() -> User:
+    """Return this visitor as the store knows them; a visitor with the token is an operator."""
+    return User(access.visitor(), access.is_trusted())
+
+
 def request(scenarios: Scenarios, run_kind: Fidelity) -> RequestStatus | None:
-    """Return the newest request for exactly these points, or None.
+    """Return this visitor's newest request for exactly these points, or a finished one of others, or None.
 
     run_kind: estimates or full runs.
     """
-    number = requests.newest_request(STORE, [key_of(scenario, run_kind) for scenario in scenarios])
+    number = requests.newest_request(STORE, [key_of(scenario, run_kind) for scenario in scenarios], user())
     return None if number is None else store_status.status(STORE, number)
 
 
@@ -65,18 +71,17 @@ def start(
         submits, for example in another process.
     """
     with _errors_as_toasts():
-        data_path, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
-        session = f"page {visitor.session_id}" if visitor else ""
+        data_path, visitor = data_file.path_for(scenarios[0]), user()
         link = link or st.session_state.get(session_state.PAGE_LINK, "")
-        origin = partial(requests.submit, session=session, title=title, link=link, limit=requests.FOR_PAGES)
+        origin = partial(requests.submit, owner=visitor.owner, title=title, link=link, limit=requests.FOR_PAGES)
         ask(partial(origin, STORE.resolve(), scenarios, run_kind, data_path))
         service.ensure_service(STORE)
 
 
 def cancel(request: int) -> None:
-    """Stop a request; show the engine's sentence if the store cannot be used."""
+    """Stop a request; show the engine's sentence if it is another visitor's, or if the store cannot be used."""
     with _errors_as_toasts():
-        requests.cancel(STORE, request)
+        requests.cancel(STORE, request, user())
 
 
 @contextmanager
@@ -120,7 +125,7 @@ def renew_request(status: RequestStatus) -> None:
 
     Show a warning if it cannot be computed.
     """
-    requests.renew_lease(STORE, status.request)
+    requests.renew_lease(STORE, status.request, user())
     if trouble := service.ensure_service(STORE):
         st.warning(escape_markdown(trouble))
 

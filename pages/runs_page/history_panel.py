@@ -36,11 +36,12 @@ def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
         "When": st.column_config.DatetimeColumn("When (UTC)", format="D MMM YY, HH:mm"),
         "Request": st.column_config.TextColumn("No.", width="small"),
         "State": st.column_config.TextColumn(help="A full store evicts results of old runs, but never those of pinned runs."),
+        "Owner": st.column_config.TextColumn(help="Only its owner and whoever has the token can pin, cancel or delete a run."),
         "How": st.column_config.TextColumn("Kind"),
         "Took": st.column_config.TextColumn("Time taken"),
     }
     event = st.dataframe(
-        history_tables.request_rows(entries),
+        history_tables.request_rows(entries, runs.user()),
         column_config=columns,
         hide_index=True,
         width="stretch",
@@ -61,13 +62,16 @@ def draw(chosen_runs: Sequence[PastRequest]) -> None:
     for run in chosen_runs:
         if run.note:
             st.warning(escape_markdown(f"#{run.request}: {run.note}"))
+    others_note = history_tables.others_note(chosen_runs, runs.user())
     with st.container(horizontal=True):
-        _draw_actions(chosen_runs)
-        _draw_delete(chosen_runs)
+        _draw_actions(chosen_runs, disabled=bool(others_note))
+        _draw_delete(chosen_runs, disabled=bool(others_note))
+    if others_note:
+        st.caption(others_note)
     _draw_points(chosen_runs)
 
 
-def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
+def _draw_actions(chosen_runs: Sequence[PastRequest], disabled: bool) -> None:
     for run in chosen_runs[:3]:
         link = history.link(runs.STORE, run.request)
         if link:
@@ -79,10 +83,11 @@ def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
             )
     numbers = [run.request for run in chosen_runs]
     pinned = all(run.pinned for run in chosen_runs)
-    st.button("Unpin" if pinned else "Pin", key="pin", on_click=_change_store, args=(history.pin, numbers, not pinned))
+    change = (history.pin, numbers, not pinned)
+    st.button("Unpin" if pinned else "Pin", key="pin", on_click=_change_store, args=change, disabled=disabled)
     live = [run.request for run in chosen_runs if run.state in LIVE]
     if live:
-        st.button("Cancel", key="cancel", on_click=_cancel, args=(live,))
+        st.button("Cancel", key="cancel", on_click=_cancel, args=(live,), disabled=disabled)
     if any(run.num_results for run in chosen_runs):
         _draw_exports(chosen_runs)
 
@@ -116,16 +121,17 @@ def _json_lines(chosen_runs: Sequence[PastRequest]) -> str:
     return "".join(line for run in chosen_runs for line in history.result_lines(runs.STORE, run.request))
 
 
-def _draw_delete(chosen_runs: Sequence[PastRequest]) -> None:
+def _draw_delete(chosen_runs: Sequence[PastRequest], disabled: bool) -> None:
     numbers = [run.request for run in chosen_runs]
-    with st.popover("Delete"):
+    with st.popover("Delete", disabled=disabled):
         num_freed, is_plural = history.freed_results(runs.STORE, numbers), len(chosen_runs) > 1
         st.markdown(
             f"This deletes {f'these {len(chosen_runs)} runs' if is_plural else 'this run'} and {count(num_freed)} results that "
             f"no other run has, for good. {'A pinned run is among them. ' if any(run.pinned for run in chosen_runs) else ''}"
             f"{'Points that only these runs need stop.' if any(run.state in LIVE for run in chosen_runs) else ''}"
         )
-        st.button("Delete for good", type="primary", key="delete", on_click=_change_store, args=(history.delete, numbers))
+        change = (history.delete, numbers)
+        st.button("Delete for good", type="primary", key="delete", on_click=_change_store, args=change, disabled=disabled)
 
 
 def _cancel(requests: Sequence[int]) -> None:
@@ -134,9 +140,12 @@ def _cancel(requests: Sequence[int]) -> None:
 
 
 def _change_store(change: Callable[..., None], *arguments: object) -> None:
-    """Do a button's work; show the engine's sentence if the store refuses."""
+    """Do a button's work for this visitor; show the engine's sentence if the store refuses.
+
+    The store checks the owner: a browser can press a button that is drawn as disabled.
+    """
     try:
-        change(runs.STORE, *arguments)
+        change(runs.STORE, *arguments, runs.user())
     except EmberpoolError as error:
         st.toast(escape_markdown(str(error)), duration="infinite")
 

@@ -16,6 +16,7 @@ from engine.service import history
 from engine.service.history import PastRequest
 from engine.store import metric_columns
 from engine.store.quota import Usage
+from engine.store.requests import User, may_change
 from engine.units import GiB
 from pages.ui.numbers import better_direction, duration, label, result_text, unit
 
@@ -24,22 +25,41 @@ YEAR_NOTE = "USD of each run's machine.prices"
 RANK = "Rank, best first [%]"
 LIVE = ("queued", "running")
 RUN_KIND_WORDS: dict[Fidelity, str] = {"estimate": "estimated", "full": "trained in full"}
+# By the first word of an owner's text; a request of an earlier format has no owner.
+OWNER_WORDS = {"visitor": "another visitor's", "session": "another session's", "command": "command line"}
 MOST_MARKS = 300  # points of one request's curve; the eye tells no more apart
 
 
-def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
-    """Return a row for each request, in the given order."""
+def request_rows(entries: Sequence[PastRequest], user: User) -> pd.DataFrame:
+    """Return a row for each request, in the given order, as a user sees it."""
     return pd.DataFrame(
         {
             REQUEST: [f"#{past_run.request}" for past_run in entries],
             "What": [past_run.title for past_run in entries],
             "How": [RUN_KIND_WORDS[past_run.fidelity] for past_run in entries],
             "State": [_state_text(past_run) for past_run in entries],
+            "Owner": [owner_text(past_run.owner, user) for past_run in entries],
             "Points": [_points_text(past_run) for past_run in entries],
             "When": pd.to_datetime([past_run.created for past_run in entries], unit="s", utc=True),
             "Took": ["" if past_run.seconds is None else duration(past_run.seconds) for past_run in entries],
         }
     )
+
+
+def owner_text(owner: str, user: User) -> str:
+    """Return in plain words whose a request is."""
+    if owner == user.owner != "":
+        return "yours"
+    return OWNER_WORDS.get(owner.partition(" ")[0], "unknown")
+
+
+def others_note(entries: Sequence[PastRequest], user: User) -> str:
+    """Return a sentence on the requests that a user may not change; "" if there are none."""
+    others = [f"#{past_run.request}" for past_run in entries if not may_change(past_run.owner, user)]
+    if not others:
+        return ""
+    subject, pronoun = (f"{others[0]} is", "it") if len(others) == 1 else (f"{', '.join(others)} are", "them")
+    return f"{subject} not yours; to pin, cancel or delete {pronoun}, ask the owner, or whoever has the token of this explorer."
 
 
 def _state_text(past_run: PastRequest) -> str:

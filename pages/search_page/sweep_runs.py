@@ -75,14 +75,14 @@ def _shelf(store: Path, request: int, name: str) -> RequestTable:
 
 
 def status(sweep: Sweep, mode: Fidelity, link: str) -> RequestStatus | None:
-    """Return the newest request for exactly this sweep, or None.
+    """Return this visitor's newest request for exactly this sweep, or a finished one of others, or None.
 
     The request is found by its link, without making the points. A sweep of at most MANY points is also found by its points' keys;
     for more points these take seconds.
     """
-    number = requests.newest_by_link(runs.STORE, link, mode)
+    number = requests.newest_by_link(runs.STORE, link, mode, runs.user())
     if number is None and len(sweep) <= MANY_POINTS:
-        number = requests.newest_request(runs.STORE, keys(sweep, mode))
+        number = requests.newest_request(runs.STORE, keys(sweep, mode), runs.user())
     return None if number is None else status_of(runs.STORE, number)
 
 

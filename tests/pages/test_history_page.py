@@ -139,6 +139,7 @@ def test_a_link_brings_the_words_and_the_metric_and_reopens_a_full_sweep_as_one(
     assert app.query_params["find"] in ("my", ["my"])
 
 
+@pytest.mark.usefixtures("trusted")
 def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
     one, other = asked(range(1, 5)), asked(range(3, 9))
     for pinned in (1, 0):
@@ -150,7 +151,7 @@ def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
     assert [entry.request for entry in history.past_requests(DEFAULT)] == [other]
     assert ask(DEFAULT, "SELECT count(*) FROM results") == [(6,)]
     gone = panel(other)
-    history.delete(DEFAULT, [other])
+    history.delete(DEFAULT, [other], requests.COMMAND)
     gone.button(key="delete").click().run()
     assert not gone.exception and "someone may have deleted it" in gone.toast[0].value
 

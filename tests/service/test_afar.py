@@ -115,7 +115,7 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         assert runs == [] and there.slots == 8
         (first, _) = status.status(store, one.turn.request).running
         assert first.progress and first.progress.share == 0.25
-        requests.cancel(store, one.turn.request)
+        requests.cancel(store, one.turn.request, requests.COMMAND)
         there.supervise(connection)
     assert runs == [(dask_pool.stop_points, {("one", key) for key in one.keys})]
     now = progress.Progress(1, 4)

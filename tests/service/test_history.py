@@ -125,20 +125,23 @@ def test_deleting_a_request_frees_what_no_other_has_and_stops_what_runs_for_it_a
     ask(path, "UPDATE points SET class = 'of both' WHERE request = ?", second)
     before = path.stat().st_size
     assert history.freed_results(path, [first]) == 6
-    history.delete(path, [first])
+    history.delete(path, [first], requests.COMMAND)
     assert left(path, range(14)) == list(range(6, 14))
     assert ask(path, "SELECT class FROM trainings") == [("of both",)]
     assert ask(path, "SELECT count(*) FROM claims") == [(8,)]
     assert [entry.request for entry in history.past_requests(path)] == [second]
     assert path.stat().st_size < before - 6 * 16_000
     assert history.freed_results(path, [second]) == 8
-    history.delete(path, [second])
+    history.delete(path, [second], requests.COMMAND)
     assert usage(path).requests == 0 and left(path, range(14)) == []
 
 
 def test_what_someone_else_has_deleted_is_refused_and_nothing_changes(path: Path) -> None:
     request = fill(path, range(2))
-    for change in (lambda: history.delete(path, [request, 99]), lambda: history.pin(path, [request, 99], True)):
+    for change in (
+        lambda: history.delete(path, [request, 99], requests.COMMAND),
+        lambda: history.pin(path, [request, 99], True, requests.COMMAND),
+    ):
         with pytest.raises(BadInput, match=r"request=99 is not in .*; someone may have deleted it"):
             change()
     (entry,) = history.past_requests(path)

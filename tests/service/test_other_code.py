@@ -184,7 +184,7 @@ def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
     ask(store, f"UPDATE requests SET {held}")
     ours_after()
     service.serve(store, 1, 0.0, COMPUTE)
-    requests.renew_lease(store, request)
+    requests.renew_lease(store, request, requests.COMMAND)
     service.serve(store, 1, 0.0, COMPUTE)
     assert (status.status(store, request).state == "done") == adopted
     assert ask(store, "SELECT count(*) FROM claims") == [(3 * adopted,)]

@@ -48,9 +48,12 @@ class Fed:
         self.feed.note_answer(ChunkAnswer(chunk.keys))
 
 
-def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -> None:
-    busy = [requests.submit(store, scenarios(range(n, n + 9)), "full", session="busy") for n in (100, 200, 300)]
-    calm = requests.submit(store, scenarios(range(9)), "full", session="calm")
+def test_owners_take_turns_and_their_requests_take_turns_within(store: Path) -> None:
+    sessions = {100: "one tab", 200: "another tab", 300: ""}  # tabs of one owner get no turns of their own
+    busy = [
+        requests.submit(store, scenarios(range(n, n + 9)), "full", owner="visitor a", session=tab) for n, tab in sessions.items()
+    ]
+    calm = requests.submit(store, scenarios(range(9)), "full", owner="visitor b")
     fed, order = Fed(store, 1), []
     for _ in range(8):
         chunk = fed.next()
@@ -80,7 +83,7 @@ def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_
     assert requests.submit(store, asked, "estimate", session="mine") == first
     other = requests.submit(store, asked, "estimate", session="yours")
     assert other != first
-    requests.cancel(store, other)
+    requests.cancel(store, other, requests.COMMAND)
     assert (status.status(store, first).state, status.status(store, other).state) == ("queued", "cancelled")
     serve(store)
     assert requests.submit(store, asked, "estimate", session="a third") == other
@@ -167,7 +170,7 @@ def test_a_clock_that_was_set_back_lengthens_no_lease_and_forward_ends_none_that
     assert lease() <= requests.LEASE_SECONDS
     for hour in (3600, -3600):
         ask(store, "UPDATE requests SET lease_until = lease_until + ?", hour)
-        requests.renew_lease(store, request)
+        requests.renew_lease(store, request, requests.COMMAND)
         assert requests.LEASE_SECONDS / 2 <= lease() <= requests.LEASE_SECONDS
 
 
@@ -190,7 +193,7 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
         computations.claim_points(connection, request, [key(scenario(1), "full")])
         for now, cancelled in ((0.0, False), (10.0, False), (11.0, True), (13.0, True)):
             if cancelled:
-                requests.cancel(store, request)
+                requests.cancel(store, request, requests.COMMAND)
             monkeypatch.setattr(time, "monotonic", lambda now=now: now)
             pool.supervise(connection)
         monkeypatch.setattr(time, "monotonic", lambda: 14.1)

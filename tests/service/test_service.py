@@ -120,7 +120,7 @@ def test_cancelling_stops_what_runs_within_five_seconds_and_keeps_the_owner(stor
         wait_until(lambda: open_pids(store))
         wait_until(lambda: any(point.progress for point in status.status(store, request).running))
         asked = time.monotonic()
-        requests.cancel(store, request)
+        requests.cancel(store, request, requests.COMMAND)
         wait_until(lambda: not open_pids(store), 5.0)
         assert time.monotonic() - asked < 5.0
         assert status.status(store, request).state == "cancelled"
@@ -169,7 +169,7 @@ def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) 
         parked = len(ask(store, "SELECT 1 FROM claims"))
         time.sleep(0.3)
         assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
-        requests.renew_lease(store, request)
+        requests.renew_lease(store, request, requests.COMMAND)
         wait_until(lambda: finished(store) > parked)
 
 

@@ -94,7 +94,7 @@ def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: P
     first = requests.submit(store, points([1], 1), "full")
     other = requests.submit(store, points([1], 3)[1:], "full")
     (chunk,) = given(feed)
-    requests.cancel(store, first)
+    requests.cancel(store, first, requests.COMMAND)
     feed.note_answer(compute_chunk(chunk))
     (chunk,) = given(feed)
     assert chunk.turn.request == other and trainings(store) == []

@@ -207,7 +207,7 @@ def test_a_request_is_deleted_with_its_file(tmp_path, cancelling):
     cancelling[:] = [3]
     request = computed(store)
     assert StoppedRunFile(store, NAME).path.exists()
-    history.delete(store, [request])
+    history.delete(store, [request], requests.COMMAND)
     assert not StoppedRunFile(store, NAME).path.exists() and status.stopped_progress(store, NAME) is None
 
 
@@ -219,7 +219,7 @@ def test_a_worker_that_does_not_stop_in_time_leaves_the_curves(tmp_path):
         computations.claim_points(connection, request, [NAME])
         computations.report_progress(connection, NAME, Progress(1, 8, (row,), 0.1, "training batch 0"))
         assert status.stopped_progress(store, NAME) is None, "it still runs"
-        requests.cancel(store, request)
+        requests.cancel(store, request, requests.COMMAND)
         computations.close_open_claims(connection, "stopped")
     told = status.stopped_progress(store, NAME)
     assert told and told.training == (row,) and told.note == computations.TOO_LATE

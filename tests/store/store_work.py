@@ -88,8 +88,8 @@ def morning(path: Path, acknowledged: Callable[[], None]) -> None:
     acknowledged()
     request = requests.submit(path, scenarios([2, 3]), "estimate")
     acknowledged()
-    requests.renew_lease(path, request)
-    requests.cancel(path, request)
+    requests.renew_lease(path, request, requests.COMMAND)
+    requests.cancel(path, request, requests.COMMAND)
     acknowledged()
 
 
@@ -118,9 +118,9 @@ def evening(day: Day) -> None:
     request = day.submit(range(48, 52))
     day.compute(day.worker, request, range(48, 52))
     day.tend()
-    history.pin(day.path, [request], True)
+    history.pin(day.path, [request], True, requests.COMMAND)
     day.acknowledged()
-    history.delete(day.path, [request - 1])
+    history.delete(day.path, [request - 1], requests.COMMAND)
     day.acknowledged()
     quota.set_quota(day.path, 1 / quota.GiB)
     day.acknowledged()

@@ -36,7 +36,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     for seeds in (SEEDS[:8], SEEDS[4:]):
         requests.submit(path, scenarios(seeds), "full", title="Before", link="?a=1")
     service.serve(path, 1, 0.0, COMPUTE)
-    history.pin(path, [1], True)
+    history.pin(path, [1], True, requests.COMMAND)
     quota.set_quota(path, 1.0)
     with open_store(path) as store:
         StoreShelf(store)["a class"] = Training((0.5, 0.25), {2: (0.75, 0.01)})

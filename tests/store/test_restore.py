@@ -244,7 +244,7 @@ def test_an_old_store_is_hidden_from_others_once_it_is_opened(path: Path) -> Non
     path.chmod(0o644)
     ask(path, "SELECT 1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert schema.VERSION == 5 and kept_result(path, scenario(1), "full") is None
+    assert schema.VERSION == 6 and kept_result(path, scenario(1), "full") is None
 
 
 def loop(path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_damaged_store_does_not_replace_its_copy(path: Path) -> None:
 def test_the_service_copies_as_it_leaves_and_keeps_no_other_file(path: Path) -> None:
     request = requests.submit(path, scenarios([1]), "full", title="Mine")
     service.serve(path, 1, 0.0, COMPUTE)
-    history.pin(path, [request], True)
+    history.pin(path, [request], True, requests.COMMAND)
     service.serve(path, 1, 0.0, COMPUTE)
     assert copied(path, "SELECT title, pinned FROM requests") == [("Mine", 1)]
     assert {file.name for file in path.parent.iterdir()} == {f"{path.name}{end}" for end in ("", ".lock", ".copy")}

@@ -128,7 +128,7 @@ def test_a_newer_store_is_refused(path: Path) -> None:
     with open_store(path) as store:
         store.execute("PRAGMA user_version = 99")
         store.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 5.*update"):
+    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 6.*update"):
         ask(path, "SELECT 1")
 
 
@@ -169,5 +169,5 @@ def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> N
     put(path, scenario(2))
     with open_store(path) as store:
         assert computations.claim_points(store, request, names) == [names[0], names[2]]
-        requests.cancel(path, request)
+        requests.cancel(path, request, requests.COMMAND)
         assert computations.claim_points(store, request, names) == []

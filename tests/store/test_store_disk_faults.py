@@ -53,14 +53,14 @@ def life(path: Path, disk: Disk) -> list[str]:
     before = insist(lambda: finished(path))
     assert len(before) == len(SEEDS)
     second = insist(lambda: requests.submit(path, scenarios([3, 20, 21]), "estimate"))
-    insist(lambda: requests.cancel(path, second))
+    insist(lambda: requests.cancel(path, second, requests.COMMAND))
     third = insist(lambda: requests.submit(path, scenarios([20, 21]), "estimate"))
-    insist(lambda: requests.renew_lease(path, third))
+    insist(lambda: requests.renew_lease(path, third, requests.COMMAND))
     insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
     assert insist(lambda: [status.status(path, request).state for request in (first, second, third)]) == ENDINGS
     assert before < insist(lambda: finished(path))
-    insist(lambda: history.pin(path, [third], True))
-    insist(lambda: history.delete(path, [second]))
+    insist(lambda: history.pin(path, [third], True, requests.COMMAND))
+    insist(lambda: history.delete(path, [second], requests.COMMAND))
     insist(lambda: quota.set_quota(path, 1 / quota.GiB))
     insist(lambda: tidy(path))
     assert insist(lambda: [entry.request for entry in history.past_requests(path)]) == [third, first]

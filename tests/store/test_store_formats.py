@@ -17,7 +17,7 @@ from engine.store.trainings import load_training
 from tests import ROOT
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 
-PUBLISHED = [(ROOT / f"tests/data/store_format_{n}.sql").read_text() for n in (1, 2, 3, 4)]  # each from the one before
+PUBLISHED = [(ROOT / f"tests/data/store_format_{n}.sql").read_text() for n in (1, 2, 3, 4, 5)]  # each from the one before
 FORMAT_1 = PUBLISHED[0]
 LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
 
@@ -81,7 +81,7 @@ def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatc
     assert ask(old, "SELECT count(*) FROM points") == [(3,)]
 
 
-@pytest.mark.parametrize("format", [1, 2, 3, 4])
+@pytest.mark.parametrize("format", [1, 2, 3, 4, 5])
 def test_a_published_format_is_never_edited(format: int) -> None:
     first, kept_text = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
     for there, steps in ((first, schema.STEPS), (kept_text, PUBLISHED)):

@@ -84,11 +84,14 @@ def test_a_change_of_a_damaged_request_does_not_make_it_believed(path: Path, ask
     with own_store(path):
         damaged(path, "a request", "total = 5")
         with pytest.raises(BadFile, match=REMEDY.format("a request")):
-            requests.cancel(path, asked)
+            requests.cancel(path, asked, requests.COMMAND)
 
 
 def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int) -> None:
-    for change in (lambda: requests.cancel(path, asked), lambda: history.pin(path, [asked], True)):
+    for change in (
+        lambda: requests.cancel(path, asked, requests.COMMAND),
+        lambda: history.pin(path, [asked], True, requests.COMMAND),
+    ):
         change()
     requests.submit(path, scenarios(range(4)), "full", title="Again", link="?a")
     service.serve(path, 1, 0.0, COMPUTE)

@@ -9,7 +9,6 @@ from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.simulate import simulate
 from engine.sweep import links
-from pages.answers import runs
 from pages.design_page import fault_axis, training_panel
 from tests import apps
 from tests.apps import address, fields, text
@@ -78,13 +77,13 @@ def test_a_fault_dropped_while_it_trains_strikes_that_run_whose_training_goes_on
         app.number_input(key="share of the run").set_value(share).run()
         app.button(key=fault_axis.ADD_FAULT).click().run()
         struck = app.session_state["scenario"]
-        asked, first = runs.request([struck], "full"), runs.request([before], "full")
+        asked, first = apps.run_status(struck), apps.run_status(before)
         assert not app.exception and asked.state == "queued" and first.state == ("queued" if exact else "cancelled")
         assert (training_panel.TRAINING_GOES_ON if exact else training_panel.TRAINING_RESTARTS) in text(app.info)
         assert apps.cancel_buttons(app) and "run" not in {one.key for one in app.button}
     assert len(struck.faults.power_loss_at_seconds) == 2
     apps.cancel_buttons(app)[0].click().run()
-    assert runs.request([struck], "full").state == "cancelled" and runs.request([before], "full").state == first.state
+    assert apps.run_status(struck).state == "cancelled" and apps.run_status(before).state == first.state
 
 
 def test_a_second_fault_at_the_same_batch_is_not_dropped_silently(monkeypatch):
@@ -95,4 +94,4 @@ def test_a_second_fault_at_the_same_batch_is_not_dropped_silently(monkeypatch):
         app.button(key=fault_axis.ADD_FAULT).click().run()
     assert len(app.session_state["scenario"].faults.power_loss_at_seconds) == 1
     assert len(said) == 1 and "already" in said[0] and not app.exception
-    assert runs.request([app.session_state["scenario"]], "full") is None, "where nothing runs, nothing is begun"
+    assert apps.run_status(app.session_state["scenario"]) is None, "where nothing runs, nothing is begun"

@@ -64,7 +64,7 @@ def test_a_cancelled_training_keeps_its_curves_and_goes_on_to_the_same_result(ap
         words = apps.chart_words(app)
         assert set(words) >= CURVES and words["loss"].startswith("Training loss goes from")
         app.button(key="run").click().run()
-        assert runs.request([scenario], "full").state == "queued" and not app.exception
+        assert apps.run_status(scenario).state == "queued" and not app.exception
     work(scenario)
     app.run()
     (kept,) = runs.results([scenario], "full")

@@ -69,7 +69,7 @@ def test_on_data_an_accepted_guess_shows_the_popularity_with_the_names_of_the_co
     assert not any("table 1" in each_words for each_words in words.values())
     app.button(key="train shown").click().run()
     assert app.session_state["scenario"] == scenario
-    asked = runs.request([scenario], "full")
+    asked = apps.run_status(scenario)
     assert asked and not asked.is_ended, "the run has begun"
     assert apps.cancel_buttons(app)
 
