@@ -7,6 +7,7 @@ owner, and only the owner or an operator changes it.
 
 import json
 import sqlite3
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,23 +45,27 @@ LIVE = "state IN ('queued', 'running')"
 
 @dataclass(frozen=True)
 class Limit:
-    """The limits of one request.
+    """The limits of a request, and of all live requests of its owner.
 
-    points: the largest number of points.
-    core_seconds: the most seconds that the points may be expected to take on one core.
+    points: the largest number of points of one request.
+    core_seconds: the most seconds that its points may be expected to take on one core.
+    live_requests: the largest number of requests of one owner that have not ended.
+    live_points: the largest number of points of these requests together.
     """
 
     points: int
     core_seconds: float
+    live_requests: int = sys.maxsize
+    live_points: int = sys.maxsize
 
 
 FOR_COMMANDS = Limit(1_000_000, 1000 * HOUR)
-FOR_PAGES = Limit(100_000, 8 * HOUR)
+FOR_PAGES = Limit(100_000, 8 * HOUR, live_requests=10, live_points=200_000)
 
 
 @dataclass(frozen=True)
 class User:
-    """Whoever submits or changes requests.
+    """A visitor or the command line, as the author of changes to requests.
 
     owner: the text in the requests that this user owns; "" owns none.
     is_operator: True if the user may change requests of other owners too.
@@ -102,7 +107,7 @@ def submit(
     session: a text for each process of the command line, whose live requests stay apart.
     title, link: texts for the history.
     keeps_on: True if the request continues without a viewer.
-    limit: the limits of the request.
+    limit: the limits of the request and of its owner.
     sharing: True if full runs of one functional class share its training.
 
     Raises BadFile, and BadInput, for example for a request above the limit.
@@ -127,6 +132,7 @@ def submit(
                 store.execute(UPDATE_REQUEST, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
                 end_requests(store)
+                _check_owner_limits(store, request, owner, limit)
         except BaseException:
             withdraw(store, "id =", request)
             raise
@@ -220,6 +226,18 @@ def _join_request(store: sqlite3.Connection, request: int, digest: str, owner: s
     return request
 
 
+def _check_owner_limits(store: sqlite3.Connection, request: int, owner: str, limit: Limit) -> None:
+    """Raise BadInput if a request that has not ended is above the limits of its owner."""
+    query = f"SELECT count(*), coalesce(sum(total), 0), max(id = ?) FROM requests WHERE owner = ? AND {LIVE}"
+    requests, points, is_live = store.execute(query, (request, owner)).fetchone()
+    for size, most, noun in ((requests, limit.live_requests, "run"), (points, limit.live_points, "point")):
+        if is_live and size > most:
+            raise BadInput(
+                f"Your runs at once would be {count(size, noun)}, but at most {count(most)} are possible; cancel one of your "
+                "runs, or wait until one ends."
+            )
+
+
 def check_user(store: sqlite3.Connection, requests: Sequence[int], user: User) -> None:
     """Raise OthersRequest if a user may not change one of these requests."""
     for request in requests:
@@ -290,7 +308,10 @@ def newest_request(path: Path, names: Iterable[str], user: User | None = None) -
 
 
 def newest_by_link(path: Path, link: str, method: Fidelity, user: User | None = None) -> int | None:
-    """Return the newest request of this code with this link, or None; `user` as in newest_request."""
+    """Return the newest request of this code with this link, or None.
+
+    user: as for newest_request.
+    """
     return _newest(path, user, "link = :link AND how = :how", link=link, how=method) if link else None
 
 

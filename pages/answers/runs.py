@@ -73,7 +73,8 @@ def start(
     with _errors_as_toasts():
         data_path, visitor = data_file.path_for(scenarios[0]), user()
         link = link or st.session_state.get(session_state.PAGE_LINK, "")
-        origin = partial(requests.submit, owner=visitor.owner, title=title, link=link, limit=requests.FOR_PAGES)
+        limit = requests.FOR_COMMANDS if visitor.is_operator else requests.FOR_PAGES
+        origin = partial(requests.submit, owner=visitor.owner, title=title, link=link, limit=limit)
         ask(partial(origin, STORE.resolve(), scenarios, run_kind, data_path))
         service.ensure_service(STORE)
 

@@ -24,6 +24,9 @@ from pages.gate.typed_path import expand_path
 from pages.gate.upload_limits import UploadLimits
 
 SCRIPT = "app.py"
+SECRECY = (
+    "Keep its token secret: with the token, a visitor can open files of this computer by path, and change the runs of others."
+)
 OPEN_SECONDS = 1.0  # seconds until the server listens
 BAD_INPUT, LAST_PORT = 2, 65_535
 
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     async def announced(_: st.App) -> AsyncIterator[None]:
         bound = st.get_option("server.port")
         print(f"Emberpool: {address(listens, numbers, bound, token)}", flush=True)
-        print("Keep its token secret: with the token, a visitor can open files of this computer by their path.", flush=True)
+        print(SECRECY, flush=True)
         if not all(map(is_loopback, numbers)):
             print(warning(listens, bound), flush=True)
         if not st.get_option("server.headless"):
@@ -84,8 +87,8 @@ def address(listens: str, numbers: Collection[str], port: int, token: str) -> st
 def warning(listens: str, port: int) -> str:
     """Return the warning for a server that other computers can reach."""
     return (
-        f"The server listens on {listens}: everyone who can reach port {port} may open links, upload files, start runs, and "
-        "cancel or delete the runs of others; only files by path need the token."
+        f"The server listens on {listens}: everyone who can reach port {port} may open links, and start runs and upload files "
+        "within limits; only those with the token may cancel, delete or pin the runs of others, or open files by path."
     )
 
 

@@ -78,6 +78,7 @@ def test_a_token_of_ones_own_is_taken_out_of_the_environment_that_workers_inheri
 def test_who_lets_others_reach_the_server_is_told_what_they_can_do(started, address, host):
     printed, _ = started("--address", address)
     assert printed.count("The server listens on") == 1 and f"http://{host}:8501/" in printed
+    assert "only those with the token may cancel, delete or pin the runs of others, or open files by path." in printed
     assert (
         Served.options["server.allowedHosts"] == ["*"]
         and Served.names.allow("192.0.2.7:8501")

@@ -125,6 +125,20 @@ def test_a_cancel_button_that_is_anothers_by_now_is_refused(monkeypatch) -> None
     assert ask(DEFAULT, "SELECT state FROM requests") == [("queued",)] and "not yours" in said[0]
 
 
+def test_one_visitors_limit_is_a_sentence_and_an_operator_has_none(monkeypatch) -> None:
+    for seed in range(requests.FOR_PAGES.live_requests):
+        requests.submit(DEFAULT, scenarios([seed]), "full", owner=ANNA.owner)
+    visit(monkeypatch, ANNA)
+    said: list[str] = []
+    monkeypatch.setattr(runs.st, "toast", lambda sentence, **_: said.append(sentence))
+    apps.opened(query=TINY).button(key="run").click().run()
+    assert "at most 10 are possible; cancel one of your runs, or wait" in said.pop() and len(rows()) == 10
+    for user in (BERT, User(ANNA.owner, is_operator=True)):
+        visit(monkeypatch, user)
+        apps.opened(query=TINY).button(key="run").click().run()
+    assert len(rows()) == 12 and not said
+
+
 def test_a_sweep_that_another_visitor_has_finished_is_shown_and_not_taken_over(monkeypatch) -> None:
     sweep = {"axis": ["data.seed:1,2"], "mode": "full", "preset": "tiny"}
     visit(monkeypatch, ANNA)

@@ -1,4 +1,4 @@
-"""Who may change a request, and whose request continues?"""
+"""Who may change a request, whose request continues, and how many one owner may have at once."""
 
 import sqlite3
 from collections.abc import Callable
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import BadInput
 from engine.scenario.keys import key
 from engine.service import history
 from engine.store import requests, schema, status
 from engine.store.database import check_store, crc, open_store
 from engine.store.files import side_copy
-from engine.store.requests import COMMAND, OthersRequest, User
+from engine.store.requests import COMMAND, Limit, OthersRequest, User
 from engine.store.restoration import restore
 from engine.store.side_copy import make_copy
 from tests.service_fakes import ask, scenarios
@@ -103,6 +104,33 @@ def test_a_page_follows_own_requests_and_what_others_have_finished(path: Path) -
         requests.submit(path, asked, "full", owner="visitor d", link="?a"),
     )
     assert followed(BERT) == [own] * 2 and followed(ANNA) == [first] * 2
+
+
+def test_the_requests_of_one_owner_have_limits_together(path: Path) -> None:
+    limit = Limit(5, 1e9, live_requests=3, live_points=8)
+
+    def submit(seeds: range, user: User = ANNA, limit: Limit = limit) -> int:
+        return requests.submit(path, scenarios(seeds), "estimate", owner=user.owner, limit=limit)
+
+    first = submit(range(5))
+    with pytest.raises(BadInput, match=r"10 points, but at most 8 are possible; cancel one of your runs, or wait until one ends"):
+        submit(range(5, 10))
+    assert submit(range(5)) == first, "what is joined does not count twice"
+    submit(range(5, 6))
+    submit(range(6, 7))
+    with pytest.raises(BadInput, match=r"4 runs, but at most 3 are possible; cancel one of your runs, or wait until one ends"):
+        submit(range(7, 8))
+    assert ask(path, "SELECT count(*) FROM requests") == [(3,)] and ask(path, "SELECT count(*) FROM points") == [(7,)]
+    for number in range(5):
+        submit(range(5), User(f"visitor {number}"))  # others have limits of their own
+        submit(range(number, number + 1), COMMAND, requests.FOR_COMMANDS)
+    requests.cancel(path, first, ANNA)
+    submit(range(7, 8))
+
+
+def test_pages_have_limits_for_an_owner_and_commands_have_none(path: Path) -> None:
+    assert (requests.FOR_PAGES.live_requests, requests.FOR_PAGES.live_points) == (10, 200_000)
+    assert min(requests.FOR_COMMANDS.live_requests, requests.FOR_COMMANDS.live_points) > 1_000_000_000
 
 
 def to_format_5(path: Path) -> None:
