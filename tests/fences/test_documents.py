@@ -58,6 +58,7 @@ def test_no_command_of_dask_opens_its_status_pages_to_the_network() -> None:
 KEPT = (  # how sources name files in .emberpool or beside the store
     ("engine pages", r'\.emberpool(?:"\)? ?/ ?"|/)([\w.]+)'),
     ("pages", r'STORE\.with_name\("([^"]+)"\)'),
+    ("engine/store", r'store_path\.parent / "([\w.]+)"'),
     ("engine/store engine/service", r'f"\{(?:path|self\.store)\}(\.[a-z]+)'),
 )
 
