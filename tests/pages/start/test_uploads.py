@@ -295,7 +295,7 @@ def test_deleting_ones_uploads_spares_those_of_others_and_of_runs(monkeypatch):
     assert [name for name, file in files.items() if file.path.exists()] == ["shared", "needed"]
     assert [upload.main for upload in stored_uploads.uploads_of("one")] == ["needed.csv"]
     assert [upload.main for upload in stored_uploads.uploads_of("other")] == ["shared.csv"]
-    requests.cancel(stored_uploads.STORE, request)
+    requests.cancel(stored_uploads.STORE, request, requests.COMMAND)
     assert stored_uploads.delete_own("one") == (1, 0)
 
 
