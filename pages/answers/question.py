@@ -10,7 +10,7 @@ from engine.scenario.scenario import Scenario
 from engine.sweep.questions import LinkQuestions
 from pages.ui import palette, session
 
-CHOSEN_BASELINE, SHOWN_BASELINE, TARGET = "baseline chosen", "told against", "target within"
+CHOSEN_BASELINE, SHOWN_BASELINE, TARGET, TARGET_FIELD = "baseline chosen", "told against", "held target", "target within"
 IDEAL = "dram"  # all tables in DRAM, the fastest system of its family
 TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
 DEFAULT_TARGET = "10"
@@ -49,12 +49,6 @@ def take_questions(questions: LinkQuestions) -> None:
 def reset_baseline() -> None:
     """Set the baseline back to the default."""
     st.session_state[CHOSEN_BASELINE] = ""
-
-
-def keep_target() -> None:
-    """Store the target where its widget is not drawn, as Streamlit would forget it."""
-    if TARGET in st.session_state:
-        st.session_state[TARGET] = st.session_state[TARGET]
 
 
 def link_questions(questions: LinkQuestions) -> LinkQuestions:
@@ -96,12 +90,17 @@ def _choose() -> None:
 def draw_within() -> None:
     """Draw the choice of the target: by how much a machine may be slower than the baseline."""
     target = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
-    st.session_state[TARGET] = target
+    st.session_state[TARGET_FIELD] = target
     options = sorted({*TARGETS, target}, key=float)
     st.selectbox(
         "Target",
         options,
-        session.option_index(options, TARGET),
-        key=TARGET,
+        session.option_index(options, TARGET_FIELD),
+        key=TARGET_FIELD,
         format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
+        on_change=_choose_target,
     )
+
+
+def _choose_target() -> None:
+    st.session_state[TARGET] = st.session_state[TARGET_FIELD]

@@ -31,8 +31,6 @@ def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = Fa
     undo.record()
     projector.apply()
     if not full_bar:  # the page has fields for all of this itself
-        st.session_state[session.PRESET] = st.session_state[session.PRESET]
-        question.keep_target()
         _say_refused(refused)
         return
     with st.container(key="bar"):
@@ -90,12 +88,13 @@ def draw_model(label: str = "Model and machine") -> None:
     The options keep their titles: a select box whose options are renamed would choose another preset.
     """
     name = model_name(session.scenario())
+    st.session_state[session.PRESET_FIELD] = session.base()
     st.selectbox(
         f"Your{name.removeprefix(YOURS)}" if name.startswith(YOURS) else label,
         preset_names(),
-        session.option_index(preset_names(), session.PRESET),
-        key=session.PRESET,
-        on_change=session.to_preset,
+        session.option_index(preset_names(), session.PRESET_FIELD),
+        key=session.PRESET_FIELD,
+        on_change=session.choose_preset,
         format_func=lambda name: preset(name).title,
     )
 

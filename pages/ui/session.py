@@ -19,7 +19,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, named_model, stale_lists, values, with_values
 from engine.sweep.link_parts import is_foreign
 
-PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
+PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "held preset", "scenario", "axes", "systems", "crash"
+PRESET_FIELD = "preset"  # the key of the widget, whose content is gone once another page is drawn
 SAMPLE, PAGE_LINK, REFUSED, DROPPED = "sample", "link of this page", "refused", "dropped lists"
 REDRAWN_BY_US, FOCUS_PAGE, PARTS = "redrawn by us", "landed", "parts of a link"
 
@@ -144,8 +145,13 @@ def read_knob(path: str) -> Any:
     return widget_value if isinstance(widget_value, bool) else knobs.parse(KNOBS[path], widget_value)
 
 
+def choose_preset() -> None:
+    """Start from the preset that the visitor has just chosen; call in a callback."""
+    hold_variation(name := str(st.session_state[PRESET_FIELD]), preset(name).scenario)
+
+
 def to_preset() -> None:
-    """Set every knob to the value of the chosen preset, after a choice or a reset."""
+    """Set every knob back to the value of the preset; call in a callback."""
     hold_scenario(preset(base()).scenario)
 
 

@@ -160,4 +160,4 @@ def test_no_control_of_the_scenario_stands_on_evidence_and_the_scenario_stays(ma
     assert not app.exception and not app.selectbox and not app.sidebar.children
     assert ("run.batches", "7") in apps.address(app)
     app.run()
-    assert ("run.batches", "7") in apps.address(app) and app.session_state["preset"] == "tiny"
+    assert ("run.batches", "7") in apps.address(app) and app.session_state["held preset"] == "tiny"

@@ -85,7 +85,7 @@ def test_undo_takes_suggested_axes_back_and_leaves_the_model(opened):
     app.button(key="undo").click().run()
     assert not app.exception and app.selectbox(key="axis 0 knob").value == "machine.cxl_bandwidth_GBps"
     assert app.text_input(key="axis 0 values").value == "8,16" and not app.selectbox(key="axis 1 knob").value
-    assert app.session_state["preset"] == "tiny" and app.button(key="undo").disabled
+    assert app.session_state["held preset"] == "tiny" and app.button(key="undo").disabled
 
 
 def test_axes_suggested_in_the_moment_in_which_another_was_chosen_are_taken(opened):
