@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import chdir
-from functools import cache
+from functools import cache, lru_cache
 from json import loads
 from typing import Any
 
@@ -11,6 +11,7 @@ from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from engine.core.catalog import own_folder
 from engine.scenario import keys
 from engine.scenario.scenario import Scenario
 from engine.store import requests, status
@@ -53,10 +54,12 @@ class Unhurried:
 
 
 ANSWERS = later._SHORT_POOL = later._LONG_POOL = Unhurried()  # type: ignore[assignment]
-ELSEWHERE, WATCHED = later.run_in_worker, later.worker_result
+ELSEWHERE, WATCHED, SHARED = later.run_in_worker, later.worker_result, later.cached_result
 later.run_in_worker = later.worker_result = lambda find, *arguments, **_: find(
     *arguments
 )  # processes for each process of tests would cost seconds
+FOUND = lru_cache(later.CACHED_RESULTS)(lambda _folder, find, *arguments: find(*arguments))
+later.cached_result = lambda find, *arguments, **_: FOUND(own_folder(), find, *arguments)
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:

@@ -1,15 +1,15 @@
 """Slow questions, answered by worker processes; answers are cached.
 
-A question is cancelled once its visitor has asked another one.
-A page that can be drawn without the answer takes a future from `answer`. A page that needs the answer first calls
-`cached_result`, which waits.
+A page that can be drawn without the answer takes a future from `answer`, which is cancelled once its visitor has asked another
+question. A page that needs the answer first calls `cached_result`, which waits; there the work goes on when visitors leave.
 """
 
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
-from functools import lru_cache
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, get_ident
 from time import monotonic, sleep
@@ -20,7 +20,6 @@ from loky import ProcessPoolExecutor
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.core.catalog import own_folder
-from engine.core.part_files.folder import PartsFolder
 from engine.core.part_files.use import follow_folder
 from engine.errors import CannotRun
 from engine.service.pool import WORKERS
@@ -30,6 +29,7 @@ from pages.ui import session
 MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 SETTLE_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
 CACHED_RESULTS, VISITOR_LEFT = 64, "left"
+PATIENCE_SECONDS = 60.0  # a question that nobody has waited for in this time is not begun
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _SHORT_POOL = ThreadPoolExecutor(1, "later")
 _LONG_POOL = ThreadPoolExecutor(1, "long")  # for answers of seconds, so that short ones need not wait
@@ -37,11 +37,29 @@ _PAGE_POOL = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait fo
 _workers: dict[int, ProcessPoolExecutor] = {}  # by thread
 _futures: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 _questions: dict[str, Hashable] = {}
+_shared_answers: "OrderedDict[Hashable, SharedAnswer]" = OrderedDict()
 _lock = Lock()
 
 
 class NobodyWaits(Exception):
-    """Raised for a question whose visitor has asked another one since."""
+    """Raised for a question that no visitor waits for any more."""
+
+
+@dataclass
+class SharedAnswer:
+    """The answer for all visitors with the same question.
+
+    future: the answer. waited: when a visitor last waited for it, in monotonic seconds.
+    """
+
+    waited: float = field(default_factory=monotonic)
+    future: Future[Any] = field(default_factory=Future)
+
+    def compute(self, find: Callable[..., Any], *arguments: Hashable) -> Any:
+        """Return the answer from a worker process; raises NobodyWaits if all visitors have left long ago."""
+        if monotonic() - self.waited > PATIENCE_SECONDS:
+            raise NobodyWaits
+        return run_in_worker(find, *arguments)
 
 
 def answer(kind: str, find: Callable[..., Any], *arguments: Hashable, long: bool = False) -> Future[Any]:
@@ -94,23 +112,50 @@ def _answer_question(start_time: float, question_key: Hashable, find: Callable[.
     return run_in_worker(find, *arguments)
 
 
-def cached_result(find: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return `find(*arguments)` computed by a worker process, once for each question."""
-    return _cached_answer(own_folder(), find, *arguments)
+def cached_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
+    """Return `find(*arguments)` computed by a worker process, once for all visitors; wait for it.
+
+    While the page waits, `meanwhile` is called again and again. If the visitor leaves, the work goes on and its answer is cached.
+    """
+    while True:
+        shared_answer = _shared_answer(find, arguments)
+
+        def look(shared_answer: SharedAnswer = shared_answer) -> None:
+            shared_answer.waited = monotonic()
+            meanwhile()
+
+        with suppress(NobodyWaits):  # given up just before this visitor came: asked again
+            return _wait_for(shared_answer.future, look)
 
 
-@lru_cache(maxsize=CACHED_RESULTS)
-def _cached_answer(parts: PartsFolder, find: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return an answer, cached while the folder of one's own parts is unchanged."""
-    return worker_result(find, *arguments)
+def _shared_answer(find: Callable[..., Any], arguments: tuple[Hashable, ...]) -> SharedAnswer:
+    """Return a question's answer, computed or being computed; a failed one is tried again."""
+    question_key = (find, arguments, own_folder())
+    with _lock:
+        shared_answer = _shared_answers.get(question_key)
+        if shared_answer is None or (shared_answer.future.done() and shared_answer.future.exception()):
+            shared_answer = _shared_answers[question_key] = SharedAnswer()
+            shared_answer.future = _PAGE_POOL.submit(shared_answer.compute, find, *arguments)
+        shared_answer.waited = monotonic()
+        _shared_answers.move_to_end(question_key)
+        while len(_shared_answers) > CACHED_RESULTS:
+            _shared_answers.popitem(last=False)
+    return shared_answer
 
 
 def worker_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
-    """Return `find(*arguments)` computed by a worker process; wait for it.
+    """Return `find(*arguments)` computed by a worker process for this visitor alone; wait for it.
 
     While the page waits, `meanwhile` is called again and again. If the visitor leaves the page, the question is cancelled.
     """
     future = _PAGE_POOL.submit(run_in_worker, find, *arguments)
+    try:
+        return _wait_for(future, meanwhile)
+    finally:
+        future.cancel()
+
+
+def _wait_for(future: Future[Any], meanwhile: Callable[[], None]) -> Any:
     try:
         while not wait([future], REFRESH_SECONDS).done:
             meanwhile()
@@ -118,8 +163,6 @@ def worker_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Cal
         return future.result()
     except BrokenExecutor as error:
         raise CannotRun(str(error)) from error
-    finally:
-        future.cancel()
 
 
 def run_in_worker(find: Callable[..., Any], *arguments: Hashable) -> Any:

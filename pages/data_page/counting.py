@@ -1,13 +1,10 @@
 """Profiles that take long are counted in another process; the answer's box says so."""
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from engine.core.catalog import own_folder
-from engine.core.part_files.folder import PartsFolder
 from engine.insight.data_profile import Profile
 from engine.scenario.scenario import Scenario
 from pages.answers import later
@@ -40,11 +37,6 @@ def with_box(words: str, find: Callable[..., Any], *arguments: Hashable) -> Any:
 
     Until then the page's answer shows `words`.
     """
-    return _result(own_folder(), words, find, *arguments)
-
-
-@lru_cache(maxsize=later.CACHED_RESULTS)
-def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *arguments: Hashable) -> Any:
     start, place = monotonic(), None
 
     def draw() -> None:
@@ -53,7 +45,7 @@ def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *arguments
             place = answer.wait(words, "This takes some seconds, and a few more the first time.")
 
     try:
-        return later.worker_result(find, *arguments, meanwhile=draw)
+        return later.cached_result(find, *arguments, meanwhile=draw)
     finally:
         if place is not None:
             place.empty()

@@ -36,7 +36,7 @@ def draw() -> None:
         bar.progress(
             index / len(pending_presets), f"{escape_markdown(preset(name).title)}: run {index + 1} of {len(pending_presets)}"
         )
-        _GAPS_BY_PRESET[name] = later.worker_result(validate.gaps, name)
+        _GAPS_BY_PRESET[name] = later.cached_result(validate.gaps, name)
     if pending_presets:
         st.rerun()  # draw the page without the button
     gaps = [gap for name in preset_names() for gap in _GAPS_BY_PRESET[name]]

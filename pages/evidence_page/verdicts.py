@@ -5,7 +5,6 @@ Each process caches them by model version.
 
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 
 import streamlit as st
@@ -21,8 +20,6 @@ from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.answers import later, runs
 from pages.ui.plain import escape_markdown
 
-# Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
-COMPUTE_LOCK = Lock()
 _VERDICTS: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
 _DIGESTS: dict[str, str] = {}  # by preset, of the content from which its verdicts were computed
 
@@ -60,9 +57,8 @@ def compute() -> None:
             done_seconds / sum(work.values()),
             f"{escape_markdown(preset(name).title)}: {number} of {len(names)} presets{time_left}",
         )
-        with COMPUTE_LOCK:
-            if (name, version.MODEL) not in _VERDICTS:
-                _DIGESTS[name], _VERDICTS[name, version.MODEL] = later.worker_result(kept_numbers.dated_verdicts, name)
+        if (name, version.MODEL) not in _VERDICTS:
+            _DIGESTS[name], _VERDICTS[name, version.MODEL] = later.cached_result(kept_numbers.dated_verdicts, name)
         done_seconds += work[name]
     if {_DIGESTS.get(name) for name in names} == {kept_numbers.content_digest()}:
         fields = {name: kept_numbers.computed_fields(_VERDICTS[name, version.MODEL]) for name in names}

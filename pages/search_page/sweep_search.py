@@ -96,16 +96,27 @@ def _search(
 ) -> None:
     try:
         with st.spinner(f"Searching with up to {count(max_estimates)} estimates"):
-            searched_points = later.worker_result(search, base, axes, objectives, bounds, max_estimates)
+            front, sentence = later.cached_result(search_finding, base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
         st.error(escape_markdown(str(error)))
         return
+    st.session_state[LAST_ANSWER] = SearchAnswer(question, objectives, front, sentence)
+
+
+def search_finding(
+    base: Scenario,
+    axes: tuple[Axis, ...],
+    objectives: tuple[Objective, ...],
+    bounds: tuple[Constraint, ...],
+    max_estimates: int,
+) -> tuple[tuple[Result, ...], str]:
+    """Return the Pareto front over the axes' ranges, and the finding as a sentence."""
+    searched_points = search(base, axes, objectives, bounds, max_estimates)
     finding = pareto.front_sentence(searched_points.columns, objectives, searched_points.rank)
     sentence = f"{count(len(searched_points.results))} estimates. {finding}"
     if not searched_points.front:
         sentence = choice.cheapest(searched_points.columns, bounds, objectives[0].name).sentence
-    unit = swept_price_unit(base, [axis.path for axis in axes])
-    st.session_state[LAST_ANSWER] = SearchAnswer(question, objectives, searched_points.front, with_year(sentence, unit))
+    return searched_points.front, with_year(sentence, swept_price_unit(base, [axis.path for axis in axes]))
 
 
 def _show(sweep: Sweep, answer: SearchAnswer) -> None:

@@ -50,7 +50,7 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
         )
     if unknown_points:
         with st.spinner(f"Simulating campaigns of {count(len(unknown_points))} points"):
-            numbers_by_point.update(zip(unknown_points, later.worker_result(campaign_metrics, scenarios), strict=True))
+            numbers_by_point.update(zip(unknown_points, later.cached_result(campaign_metrics, scenarios), strict=True))
     weeks_frame = pd.DataFrame.from_dict(
         {point: numbers_by_point[point] for point in points}, orient="index", columns=[*CAMPAIGN_METRICS], dtype=float
     )

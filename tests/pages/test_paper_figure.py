@@ -28,10 +28,10 @@ def made_up(monkeypatch):
     """Let made-up runs stand in for the real ones."""
     for name in ("simulate", "estimate"):
         monkeypatch.setattr(validate, name, fakes.simulate)
-    for forget in (validate._run.cache_clear, verdicts.forget):
+    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
         forget()
     yield
-    for forget in (validate._run.cache_clear, verdicts.forget):
+    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
         forget()
 
 

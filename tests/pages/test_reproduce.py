@@ -38,10 +38,10 @@ def made_up(monkeypatch):
 
     for name in ("simulate", "estimate"):
         monkeypatch.setattr(validate, name, simulate)
-    for forget in (validate._run.cache_clear, verdicts.forget):
+    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
         forget()
     yield asked
-    for forget in (validate._run.cache_clear, verdicts.forget):
+    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
         forget()
 
 
@@ -67,7 +67,13 @@ def test_a_later_process_shows_kept_verdicts_and_computes_those_of_a_damaged_fil
     header, runs = opened().header[0].value, len(made_up)
     kept, computed, numbers = Path(".emberpool/verdicts.txt"), [], scoreboard_panel.figures(version.MODEL)
     for damage in ("", "x"):
-        for forget in (made_up.clear, validate._run.cache_clear, verdicts.forget, scoreboard_panel.figures.cache_clear):
+        for forget in (
+            made_up.clear,
+            validate._run.cache_clear,
+            verdicts.forget,
+            apps.FOUND.cache_clear,
+            scoreboard_panel.figures.cache_clear,
+        ):
             forget()
         kept.write_text(kept.read_text() + damage)
         app = opened()

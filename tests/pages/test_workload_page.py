@@ -207,7 +207,7 @@ def test_a_profile_that_takes_long_is_announced_in_the_box_that_then_holds_the_a
 
     monkeypatch.setattr(counting, "BOX_AFTER", -1.0)
     monkeypatch.setattr(workload_tables, "has_many_table_kinds", lambda scenario: True)
-    monkeypatch.setattr(later, "worker_result", waited)
+    monkeypatch.setattr(later, "cached_result", waited)
     app = apps.opened("data", {"preset": "tiny", "data.batch_size": "23"})
     assert not app.exception and [header.value for header in app.header if "A cache of" in header.value]
     assert not [header for header in app.header if header.value.startswith("Computing")]

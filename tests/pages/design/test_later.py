@@ -2,7 +2,9 @@
 
 import os
 import signal
-from concurrent.futures import BrokenExecutor, Future
+from collections import OrderedDict
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -44,6 +46,74 @@ def test_two_questions_of_one_kind_have_an_answer_each(visitor):
     rest = later.answer("number", divmod, 7, 4)
     apps.ANSWERS.found()
     assert (power.result(), rest.result()) == (2401, (1, 3))
+
+
+class Workers:
+    """Stand for worker processes, which answer once they may: noted is what they computed."""
+
+    def __init__(self):
+        self.may_answer, self.computed = Event(), []
+
+    def __call__(self, find, *arguments):
+        self.computed.append(arguments)
+        assert self.may_answer.wait(20)
+        return find(*arguments)
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Share answers among visitors as the explorer does; one question is computed at a time."""
+    stand_in = Workers()
+    monkeypatch.setattr(later, "run_in_worker", stand_in)
+    monkeypatch.setattr(later, "_shared_answers", OrderedDict())
+    monkeypatch.setattr(later, "_PAGE_POOL", pool := ThreadPoolExecutor(1))
+    monkeypatch.setattr(later, "REFRESH_SECONDS", 0.01)
+    yield stand_in
+    stand_in.may_answer.set()
+    pool.shutdown()
+
+
+def leave():
+    """Stand for Streamlit, which ends the script of a visitor who leaves."""
+    raise InterruptedError
+
+
+def test_visitors_with_one_question_share_its_answer(workers):
+    with ThreadPoolExecutor(3) as visitors:
+        asked = [visitors.submit(apps.SHARED, pow, 2, 5) for _ in range(3)]
+        workers.may_answer.set()
+        assert [one.result(20) for one in asked] == [32] * 3
+    assert workers.computed == [(2, 5)] and apps.SHARED(pow, 2, 5) == 32 and len(workers.computed) == 1
+
+
+def test_what_a_visitor_who_left_has_asked_is_computed_and_there_for_the_next_visit(workers):
+    for arguments in ((2, 3), (2, 4)):  # the second waits in the queue
+        with pytest.raises(InterruptedError):
+            apps.SHARED(pow, *arguments, meanwhile=leave)
+    workers.may_answer.set()
+    assert [apps.SHARED(pow, 2, 4), apps.SHARED(pow, 2, 3)] == [16, 8] and workers.computed == [(2, 3), (2, 4)]
+
+
+def test_a_question_in_the_queue_is_given_up_once_nobody_has_waited_for_long_and_computed_when_asked_again(workers, monkeypatch):
+    for arguments in ((2, 3), (2, 4)):
+        with pytest.raises(InterruptedError):
+            apps.SHARED(pow, *arguments, meanwhile=leave)
+    monkeypatch.setattr(later, "PATIENCE_SECONDS", -1.0)
+    given_up = [*later._shared_answers.values()][1].future
+    workers.may_answer.set()
+    assert isinstance(given_up.exception(20), later.NobodyWaits) and workers.computed == [(2, 3)]
+    monkeypatch.setattr(later, "PATIENCE_SECONDS", 60.0)
+    assert apps.SHARED(pow, 2, 4) == 16 and workers.computed == [(2, 3), (2, 4)]
+
+
+def test_a_failed_answer_is_tried_again_and_only_some_answers_are_kept(workers):
+    workers.may_answer.set()
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            apps.SHARED(divmod, 1, 0)
+    assert len(workers.computed) == 2
+    assert [apps.SHARED(pow, 1, number) for number in range(later.CACHED_RESULTS + 9)][-1] == 1
+    assert len(later._shared_answers) == later.CACHED_RESULTS
 
 
 def test_a_page_is_drawn_anew_when_a_group_is_whole_and_has_no_timer_once_none_is_open(monkeypatch):

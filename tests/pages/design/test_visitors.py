@@ -1,6 +1,7 @@
 """Visitors of one server: is what is heavy computed beside the process that draws everybody's pages, and let go by who leaves?"""
 
 import os
+from collections import OrderedDict
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from time import sleep
 from types import SimpleNamespace
@@ -37,7 +38,8 @@ def beside():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
         patch.setattr(later, "worker_result", apps.WATCHED)
-        later._cached_answer.cache_clear()
+        patch.setattr(later, "cached_result", apps.SHARED)
+        patch.setattr(later, "_shared_answers", OrderedDict())
         yield
     for processes in later._workers.values():
         processes.shutdown(kill_workers=True)
