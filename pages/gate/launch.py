@@ -18,6 +18,7 @@ from engine.core.part_files import use
 from engine.core.process import open_streams
 from engine.errors import BadInput
 from pages.gate import access
+from pages.gate.crowd import Crowd
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
 from pages.gate.middleware import Gate
 from pages.gate.typed_path import expand_path
@@ -73,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "server.allowedHosts": names.options(),
         "logger.hideWelcomeMessage": True,
     }
-    st.App(SCRIPT, middleware=[Middleware(Gate, names=names), Middleware(UploadLimits)], lifespan=announced).run(config=options)
+    gate = [Middleware(Gate, names=names), Middleware(Crowd), Middleware(UploadLimits)]
+    st.App(SCRIPT, middleware=gate, lifespan=announced).run(config=options)
     return 0
 
 
