@@ -23,7 +23,7 @@ Peers that are not installed (`benchmarks/requirements.txt`) stay empty.
 - Both sides do the same work in turns, in one process.
 - Results are compared before time counts. A row passes only if they are equal.
 - Each row has three verdicts: results equal or not, target met or not, and "not measured: busy" if other processes computed.
-- Seconds are of the processor; those of P14 to P16 are of the clock; those of P18 and P19 contain Python's start and imports.
+- Seconds are of the processor; those of P14 to P17 are of the clock; those of P18 and P19 contain Python's start and imports.
 - P11-memory has MiB in place of seconds.
 - Seconds differ between computers, ratios less so.
 - On the scale, `|` is what must be reached and `●` what is. Each mark left or right is a quarter of a power of ten.

@@ -1,0 +1,1 @@
+"""Many visitors of one real server at once."""
