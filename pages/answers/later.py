@@ -29,7 +29,7 @@ from pages.ui import session
 MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 SETTLE_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
 CACHED_RESULTS, VISITOR_LEFT = 64, "left"
-PATIENCE_SECONDS = 60.0  # a question that nobody has waited for in this time is not begun
+PATIENCE_SECONDS = 20.0  # a question that nobody has waited for in this time is not begun
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _SHORT_POOL = ThreadPoolExecutor(1, "later")
 _LONG_POOL = ThreadPoolExecutor(1, "long")  # for answers of seconds, so that short ones need not wait
