@@ -39,7 +39,7 @@ FAULT = re.compile(r"^(Traceback .*|.*Uncaught app exec.*|.*\bERROR\b.*)$", re.M
 class Report:
     """What a crowd has met.
 
-    moves: seconds of each move by its kind. errors: what was shown, logged, closed or never drawn. opened, left: MiB of
+    moves: seconds of each move by its kind and page. errors: what was shown, logged, closed or never drawn. opened, left: MiB of
         the server a session, once all have opened a page, and once all have left.
     """
 
@@ -55,7 +55,7 @@ class Report:
 
     def __str__(self):
         """Return a line a kind of move, and one of all."""
-        rows = [f"{kind:8} {len(own):5} moves, {sorted(own)[len(own) // 2]:6.2f} s in the middle, {max(own):6.2f} s at most"
+        rows = [f"{kind:18} {len(own):5} moves, {sorted(own)[len(own) // 2]:6.2f} s in the middle, {max(own):6.2f} s at most"
                 for kind, own in sorted(self.moves.items())]  # fmt: skip
         memory = f"{self.opened:.1f} MiB a session, {self.left:.1f} MiB after all have left"
         return "\n".join(
@@ -132,7 +132,8 @@ class Visitor:
         while time.monotonic() < end:
             kind = self._random.choice([*kinds])
             try:
-                self._report.moves.setdefault(kind, []).append(kinds[kind]())
+                seconds = kinds[kind]()
+                self._report.moves.setdefault(f"{kind} {self._client.page}", []).append(seconds)
                 self._client.think(think)
             except Exception as error:  # a closed socket, or a page that never comes
                 self._report.errors.append(f"{kind}: {type(error).__name__} {error}")
