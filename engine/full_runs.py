@@ -6,6 +6,7 @@ further point then costs one schedule. A point that trains, has faults, or reads
 
 from collections.abc import Iterator, Sequence
 
+from .core.arithmetic import total
 from .core.process import single_thread
 from .errors import Cancelled, EmberpoolError
 from .results.explanation import unscheduled_result
@@ -23,7 +24,7 @@ def full_runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Wat
     tables: whether results have tables. For a refused scenario the result has no numbers, and its outcome is the sentence of the
     refusal. `progress` is called with the progress of the counting; if it returns True, all runs stop with Cancelled.
     """
-    meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
+    meter = Meter(progress, total(scenario.run.batches for scenario in scenarios))
 
     def planned_or_run(scenario: Scenario) -> DesignPoint | Result | NotScheduled:
         try:

@@ -18,6 +18,7 @@ from ..caches.replay import cache_traffic, starts_warm
 from ..caches.row_index import ensure_slots
 from ..caches.stack_distance import MAX_LOOKUPS, StackDistances, moved_rows, stack_distances
 from ..caches.warm_start import stay_lookups, warm_guess
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints
 from ..core.memo import memoised
 from ..hardware.line_cache import LineCache
@@ -110,7 +111,7 @@ def _recent_rows(s: Scenario, file: Recording | None) -> RecentRows:
 
 
 def _lookups(s: Scenario, batches: int) -> int:
-    return int(s.data.batch_size * sum(per_table(s.model, "pooling")) * batches)
+    return int(s.data.batch_size * total(per_table(s.model, "pooling")) * batches)
 
 
 def _collect_amounts(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.figures import figure, percent
 from ..estimates import estimates
 from ..registry import variant_names
@@ -78,12 +79,12 @@ class PartLoads:
     @property
     def slowest(self) -> PartLoad:
         """The load of the part whose work takes longest."""
-        return max(self.loads, key=lambda load: sum(load.seconds))
+        return max(self.loads, key=lambda load: total(load.seconds))
 
     @property
     def slowdown(self) -> float:
         """The seconds of the slowest part divided by those of an equal share."""
-        return sum(self.slowest.seconds) / self.even_seconds
+        return total(self.slowest.seconds) / self.even_seconds
 
     def step(self, name: str) -> float | None:
         """The step time of a sharding [ms]; None where the sharding is refused."""
@@ -170,7 +171,7 @@ def balance_sentence(parts: PartLoads) -> str:
     slowest = parts.slowest
     subject, duration = (
         f"{parts.title[0].upper()}{parts.title[1:]} {slowest.part}",
-        f"{figure(sum(slowest.seconds) / MS, 'ms')} a batch",
+        f"{figure(total(slowest.seconds) / MS, 'ms')} a batch",
     )
     start = f"{subject} is the slowest: {duration} for its tables, {figure(parts.slowdown)} times an even share."
     if even_step is None:

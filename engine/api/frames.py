@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..core.arithmetic import total
 from ..errors import BadFile, BadInput
 from .arrow_columns import plain_column, plain_type
 from .column_mapping import EXAMPLE, columns_of, guess
@@ -110,7 +111,7 @@ def _read_first_batches(reader: Any) -> list[Any]:
     """Return the first batches of a reader, with LOOKED_AT rows or all."""
     batches: list[Any] = []
     with suppress(StopIteration):
-        while sum(batch.num_rows for batch in batches) < GUESS_ROWS:
+        while total(batch.num_rows for batch in batches) < GUESS_ROWS:
             batches.append(reader.read_next_batch())
     return batches
 

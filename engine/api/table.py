@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from ..core.arithmetic import total
 from ..core.figures import count, figure
 from ..errors import BadInput, nearest_hint
 from ..results.csv_table import csv_text
@@ -143,7 +144,7 @@ class Table(Sequence[Result]):
         phrases = [count(len(self), kind)]
         phrases += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []
         phrases += [f"{STEP} {figure(min(steps))} to {figure(max(steps))}"] if steps else []
-        ran_count = sum(result.ran for result in self)
+        ran_count = total(result.ran for result in self)
         phrases += (
             []
             if ran_count == len(self)

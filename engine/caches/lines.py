@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Index, Ints
 from ..core.hashing import GOLDEN, Purpose, stream
 from ..core.jit import entry_kernel, inner_kernel
@@ -128,7 +129,7 @@ def in_pieces(ids: Ints, line: Ints, tables: Ints, pieces: Ints) -> tuple[Ints, 
 
 def _expected_used(s: Scenario, rows: Ints, pieces: Ints) -> Callable[[float], float]:
     """Return a function from lookups over all tables to expected used lines or pieces."""
-    table_groups, total = table_kinds(s), sum(per_table(s.model, "pooling"))
+    table_groups, all_lookups = table_kinds(s), total(per_table(s.model, "pooling"))
     kinds = Counter[tuple[int, int]]()
     for key, piece_count in zip(
         zip(table_groups.kind_of_table.tolist(), rows.tolist(), strict=True), pieces.tolist(), strict=True
@@ -137,9 +138,9 @@ def _expected_used(s: Scenario, rows: Ints, pieces: Ints) -> Callable[[float], f
 
     def of_tables_like(law: Popularity, share: float, in_line: int, time: float) -> float:
         rows_per_line = _rows_in_line(law, in_line)
-        return -law.rows / rows_per_line * float(np.expm1(rows_per_line * _log_unused(s, law, share / total, time)))
+        return -law.rows / rows_per_line * float(np.expm1(rows_per_line * _log_unused(s, law, share / all_lookups, time)))
 
-    return lambda time: sum(
+    return lambda time: total(
         piece_count * of_tables_like(table_groups.laws[kind], table_groups.pooling[kind], in_line, time)
         for (kind, in_line), piece_count in kinds.items()
     )
@@ -186,7 +187,7 @@ def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Warm
     in_line = np.array([_rows_in_line(law, line_rows) for law, line_rows in zip(laws, rows.tolist(), strict=True)])
 
     def log_missing(t: int, idle_lookups: float) -> float:
-        longer, so_far = (_log_unused(s, laws[t], pooling[t] / sum(pooling), x + batch) for x in (time, idle_lookups))
+        longer, so_far = (_log_unused(s, laws[t], pooling[t] / total(pooling), x + batch) for x in (time, idle_lookups))
         return min(0.0, longer - so_far)
 
     def count_warm_lines(n: int, ids: Ints, line: Ints) -> int:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Flags, Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
@@ -131,7 +132,7 @@ def _server(s: Scenario, cache: Cache, source: Source | IdsOfTables, batches: in
             ),
         )
     if policy == "hash":
-        share = capacity / sum(per_table(s.model, "num_embeddings"))
+        share = capacity / total(per_table(s.model, "num_embeddings"))
         return lambda n, ids: batch_cache.serve_by_hash(share, ids)
     if policy == "look-ahead":
         window = s.policy.look_ahead_batches

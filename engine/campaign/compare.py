@@ -9,6 +9,7 @@ from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from ..core.arithmetic import total
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
@@ -133,10 +134,10 @@ def _energy(runs: Sequence[Campaign]) -> Row:
         "lost": ("lost", "replay", "slow"),
         "recovery": ("detect", "restart", "restore"),
     }
-    samples = sum(run.batches * run.site.scenario.data.batch_size for run in runs)
-    total_joules = sum(run.energy for run in runs)
+    samples = total(run.batches * run.site.scenario.data.batch_size for run in runs)
+    total_joules = total(run.energy for run in runs)
     shares = {
-        f"Energy, {title} [%]": 100 * sum(run.joules[name] for run in runs for name in names) / total_joules
+        f"Energy, {title} [%]": 100 * total(run.joules[name] for run in runs for name in names) / total_joules
         for title, names in parts.items()
     }
     return {"Energy per sample [J]": total_joules / samples if samples else None, **shares}

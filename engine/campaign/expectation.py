@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from math import ceil, exp, inf
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import exact
 from ..errors import BadKnob
 from ..faults.fault import Hazard
@@ -100,7 +101,7 @@ def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, 
         rates[RARE_COPY], seconds_for(plan, plan.backup_interval), plan.backup_drain, downtime + backup_restore, seconds
     )
     share *= restarted_share(rates[RESTART], downtime + terms.initial_seconds, seconds)
-    slow = sum(
+    slow = total(
         1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load_variant("faults", name).kind == "fail-slow"
     )
     return share * slowed_share(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share

@@ -5,6 +5,7 @@ from heapq import merge
 from itertools import takewhile
 
 from ..core import figures
+from ..core.arithmetic import total
 from ..errors import BadKnob, nearest_hint
 from ..faults.fault import Hazard, class_mtbf, instants
 from ..hardware.device import gpus_in_node, nodes
@@ -26,7 +27,7 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
     hazards: the hazards of the whole machine, by name of the fault.
     """
     check_hazards(hazards)
-    expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    expected = seconds * total(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
             f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.count(round(expected))} faults, more than the "
@@ -48,7 +49,7 @@ def destroyed_parts(name: str) -> frozenset[str]:
 def rollback_mtbf(hazards: Mapping[str, Hazard]) -> float | None:
     """Return the mean seconds between random faults that destroy state; None without such faults."""
     check_hazards(hazards)
-    rate = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed_parts(name))
+    rate = total(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed_parts(name))
     return 1 / rate if rate else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..core import figures
+from ..core.arithmetic import total
 from ..core.constants import Constant
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
@@ -125,7 +126,7 @@ def _cpr_overhead(gpus: int) -> float:
     Full checkpoints have their published overhead there.
     """
     sharded_scenario = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": gpus})
-    return overhead_percent(_plan(sharded_scenario, "cpr", mtbf_where_full_costs(sharded_scenario, sum(CPR_FULL) / 2)))
+    return overhead_percent(_plan(sharded_scenario, "cpr", mtbf_where_full_costs(sharded_scenario, total(CPR_FULL) / 2)))
 
 
 def _range_figure(group: str, name: str, simulated_value: float, ends: tuple[float, float]) -> Figure:

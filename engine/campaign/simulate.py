@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 
+from ..core.arithmetic import total
 from ..core.figures import exact, figure
 from ..errors import BadKnob, nearest_hint
 from ..faults.fault import Hazard
@@ -61,7 +62,7 @@ class Campaign:
     @property
     def checkpoint_overhead(self) -> float:
         """Seconds of logs and checkpoints divided by seconds of training."""
-        trained = sum(self.seconds[name] for name in ("useful", "lost", "replay"))
+        trained = total(self.seconds[name] for name in ("useful", "lost", "replay"))
         return self.seconds["checkpoint"] / trained if trained else 0.0
 
     @property
@@ -72,7 +73,7 @@ class Campaign:
     @property
     def energy(self) -> float:
         """The joules of all buckets."""
-        return sum(self.joules.values())
+        return total(self.joules.values())
 
 
 def run_campaign(

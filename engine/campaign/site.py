@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.work import Copy, Move, Stream, Work
 from ..hardware.device import Device, amount_price, assumed_part, assumed_value, gpus_in_node, joules, nodes, seconds
 from ..hardware.devices.dram import grade
@@ -40,7 +41,7 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
         scenario=m.scenario,
         unlogged_pace=bare,
         pace=log_pace or bare,
-        watts=sum(device.idle_watts for device in m.devices.values()),
+        watts=total(device.idle_watts for device in m.devices.values()),
         tables=table_bytes(m.scenario),
         mlp=mlp_bytes(m.scenario),
         nodes=keepers,
@@ -103,10 +104,12 @@ def _home(m: Machine) -> StatePath:
     """
     placed_bytes = m.system.nbytes_by_memory(m.scenario)
     rates = {place: _rates(m, place) for place, nbytes in placed_bytes.items() if nbytes > 0}
-    total = sum(placed_bytes[place] for place in rates)
+    all_bytes = total(placed_bytes[place] for place in rates)
     slowest = [max(placed_bytes[place] / rates[place][way] for place in rates) for way in (0, 1)]
     return StatePath(
-        total / slowest[0], total / slowest[1], sum(placed_bytes[place] * rates[place][2] for place in rates) / total
+        all_bytes / slowest[0],
+        all_bytes / slowest[1],
+        total(placed_bytes[place] * rates[place][2] for place in rates) / all_bytes,
     )
 
 
@@ -120,7 +123,7 @@ def _rates(m: Machine, place: str) -> tuple[float, float, float]:
         for device, write_work, read_work in _passed_devices(m, place)
     ]
     write_rate, read_rate, joules = zip(*ways, strict=True)
-    return min(write_rate), min(read_rate), sum(joules)
+    return min(write_rate), min(read_rate), total(joules)
 
 
 def _passed_devices(m: Machine, place: str) -> list[tuple[Device, Work, Work]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
+from ..core.arithmetic import total
 from ..errors import BadInput, nearest_hint
 from . import output
 from .parser import Subparsers
@@ -79,7 +80,7 @@ def benchmark_row(benchmark: Any, is_loaded: bool = False) -> Row:
 
 def _processor_seconds() -> float:
     """Return the processor seconds of this process and of the processes that it started and that have ended."""
-    return sum(os.times()[:4])
+    return total(os.times()[:4])
 
 
 def environment() -> str:

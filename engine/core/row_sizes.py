@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .arithmetic import total
 from .points.numbers import as_float
 
 
@@ -33,11 +34,11 @@ def row_mix(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
     weight: dict[int, float] = {}
     for size, row_weight in zip(sizes, weights, strict=True):
         weight[int(size)] = weight.get(int(size), 0.0) + as_float(row_weight)
-    total = sum(weight.values())
+    all_rows = total(weight.values())
     present = sorted(size for size in weight if weight[size] > 0) or sorted(weight)
     if len(present) == 1:
         return present[0]
-    return RowMix(tuple(present), tuple(weight[size] / total if total else 1 / len(present) for size in present))
+    return RowMix(tuple(present), tuple(weight[size] / all_rows if all_rows else 1 / len(present) for size in present))
 
 
 def joined_row_mix(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
@@ -56,7 +57,7 @@ def mean_over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
     """Return the mean over rows of `measure`, a function of the bytes of a row."""
     if not isinstance(row_bytes, RowMix):
         return measure(row_bytes)
-    return sum(share * measure(size) for size, share in zip(row_bytes.sizes, row_bytes.shares, strict=True))
+    return total(share * measure(size) for size, share in zip(row_bytes.sizes, row_bytes.shares, strict=True))
 
 
 def mean_bytes(row_bytes: RowBytes) -> float:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import total
 from .row_sizes import RowBytes, RowMix, mean_bytes
 
 Amount = float | NDArray[np.float64]
@@ -302,7 +303,7 @@ def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
 
     `ranks` has the rank of each layer; 0 is a full matrix.
     """
-    return sum((2 * rank if rank else width) * width + width for rank in ranks)
+    return total((2 * rank if rank else width) * width + width for rank in ranks)
 
 
 def mlp_parameters(widths: tuple[int, ...]) -> int:
@@ -310,4 +311,4 @@ def mlp_parameters(widths: tuple[int, ...]) -> int:
 
     `widths` are the widths of its layers, the input's first.
     """
-    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
+    return total((inputs + 1) * outputs for inputs, outputs in pairwise(widths))

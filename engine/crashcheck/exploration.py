@@ -14,6 +14,7 @@ from dataclasses import replace
 from random import Random
 from time import perf_counter
 
+from ..core.arithmetic import total
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import far_rows, second_crash, states
@@ -132,12 +133,12 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
     limit: if there are more states than this, states are drawn at random.
     """
     for num_deviating in range(0, 3 if lines is None else lines + 1):
-        number = sum(states.count_deviating(point.sizes, num_deviating) for point in points)
+        number = total(states.count_deviating(point.sizes, num_deviating) for point in points)
         if num_deviating == 2 and number > limit:
             break
         yield from ((point, counts) for point in points for counts in states.deviating_counts(point.sizes, num_deviating))
     else:
-        if lines is None and sum(point.num_combinations for point in points) <= 1000 * limit:
+        if lines is None and total(point.num_combinations for point in points) <= 1000 * limit:
             yield from ((point, counts) for point in points for counts in states.all_prefixes(point.sizes))
             return
     if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):

@@ -6,6 +6,7 @@ from itertools import combinations, product
 from math import prod
 from random import Random
 
+from ..core.arithmetic import total
 from ..core.arrays import Bytes
 from ..persistence.crash_media import CrashMedia, Power, count_dirty_shutdown
 from .reference_run import Journal
@@ -121,7 +122,7 @@ def deviating_counts(sizes: Counts, lines: int) -> Iterator[Counts]:
 
 def count_deviating(sizes: Counts, lines: int) -> int:
     """Return the number of items that `deviating_counts` yields."""
-    return 2 * sum(prod(sizes[stream] for stream in streams) for streams in combinations(range(len(sizes)), lines))
+    return 2 * total(prod(sizes[stream] for stream in streams) for streams in combinations(range(len(sizes)), lines))
 
 
 def all_prefixes(sizes: Counts) -> Iterator[Counts]:

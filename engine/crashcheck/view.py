@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..errors import BadInput
 from ..persistence import records
 from ..persistence.layout import TABLE_START
@@ -56,7 +57,7 @@ class CrashView:
     def count(self, *cell_states: str) -> int:
         """Return the number of lines that are in one of the given states."""
         counts_by_state = Counter(cell.state for cell in self.cells)
-        return sum(counts_by_state[state] for state in cell_states)
+        return total(counts_by_state[state] for state in cell_states)
 
 
 @lru_cache(maxsize=64)

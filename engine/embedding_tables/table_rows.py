@@ -11,6 +11,7 @@ from math import isnan
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Row
 from ..core.figures import count, figure, percent
 from ..registry import load_variant
@@ -81,7 +82,7 @@ def times_note(result: Result) -> str:
     if not result.ran:
         return ""
     device, busy = _busy_seconds(result)
-    exposed = sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == STAGE)
+    exposed = total(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == STAGE)
     kind = kind_of(settle(result.scenario).system)
     way = (
         f"what its lookups and unique rows take on one {kind.title}"
@@ -98,11 +99,11 @@ def times_finding(rows: Sequence[Row]) -> str:
     """Return a clause on the tables that take half of the embedding time."""
     times = np.array([row["Embedding time [ms]"] for row in rows])
     if len(rows) < 2 or not times.sum():
-        return f"{count(len(rows), 'table')} of {figure(sum(row['Size [GB]'] for row in rows), 'GB')}"
+        return f"{count(len(rows), 'table')} of {figure(total(row['Size [GB]'] for row in rows), 'GB')}"
     order = np.argsort(-times, kind="stable")
     table_count = int(np.searchsorted(np.cumsum(times[order]), 0.5 * times.sum())) + 1
-    gigabytes = sum(rows[table]["Size [GB]"] for table in order[:table_count])
-    gigabytes_of_all = sum(row["Size [GB]"] for row in rows)
+    gigabytes = total(rows[table]["Size [GB]"] for table in order[:table_count])
+    gigabytes_of_all = total(row["Size [GB]"] for row in rows)
     names = (
         f"Table {rows[order[0]][TABLE]} takes"
         if table_count == 1
@@ -162,7 +163,7 @@ def _hit_rates(settled: Settled) -> Floats:
         return hottest_by_table(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near_rows := system.caches(s)[0]):
-        lower_tables = np.flatnonzero(sum(system.tiers(s).nbytes_by_memory.values()) == 0)
+        lower_tables = np.flatnonzero(total(system.tiers(s).nbytes_by_memory.values()) == 0)
         rates[lower_tables] = 1 - missed_shares(s, "lru", near_rows, tables=lower_tables.tolist())[lower_tables]
     return rates
 

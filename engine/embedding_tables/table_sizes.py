@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import count, figure
 from ..scenario.scenario import Scenario, per_table
 from ..systems.traffic import table_nbytes
@@ -28,7 +29,7 @@ def table_sizes(s: Scenario) -> TableSizes:
     for dim, nbytes in zip(per_table(s.model, "embedding_dim"), table_nbytes(s).tolist(), strict=True):
         by_width[dim] = by_width.get(dim, 0.0) + nbytes
     ordered = dict(sorted(by_width.items(), key=lambda pair: -pair[1]))
-    return TableSizes(s.model.num_tables, sum(per_table(s.model, "num_embeddings")), ordered)
+    return TableSizes(s.model.num_tables, total(per_table(s.model, "num_embeddings")), ordered)
 
 
 def sizes_sentence(s: Scenario) -> str:
@@ -39,9 +40,9 @@ def sizes_sentence(s: Scenario) -> str:
     sizes = table_sizes(s)
     widths = [f"{figure(nbytes, 'B')} {dim} wide" for dim, nbytes in sizes.by_width.items()]
     if len(widths) > MOST_WIDTHS:
-        other_bytes = sum([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
+        other_bytes = total([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
         widths = [*widths[: MOST_WIDTHS - 1], f"{figure(other_bytes, 'B')} of {len(widths) - MOST_WIDTHS + 1} other widths"]
-    nbytes_of_all = figure(sum(sizes.by_width.values()), "B")
+    nbytes_of_all = figure(total(sizes.by_width.values()), "B")
     rows = figure(sizes.rows, "rows") if sizes.rows >= 1e7 else count(sizes.rows, "row")
     start = f"{count(sizes.tables, 'table')}, {rows}, {nbytes_of_all} with optimizer state"
     return f"{start}, all {next(iter(sizes.by_width))} wide" if len(widths) == 1 else f"{start}: {', '.join(widths)}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.work import BottomMLP, TopPart, Work, cross_parameters
 from ..units import FLOAT32
 from .device import is_positive
@@ -69,7 +70,7 @@ def layer_cost(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
     """
     if not (kernel_costs := _kernels(work, arithmetic)):  # a bottom MLP of no layer
         return LayerCost(0.0 * is_positive(work.samples), 0.0, 0.0)
-    return LayerCost(*(is_positive(work.samples) * sum(part) for part in zip(*kernel_costs, strict=True)))
+    return LayerCost(*(is_positive(work.samples) * total(part) for part in zip(*kernel_costs, strict=True)))
 
 
 def count_kernels(work: Work) -> int:

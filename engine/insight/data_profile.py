@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..caches.stack_distance import curve
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints
 from ..core.figures import count
 from ..core.row_sizes import mean_bytes
@@ -81,12 +82,12 @@ def expected_profile(scenario: Scenario) -> Profile:
     """Return the profile that the generator's formulas predict for a scenario's data."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     _bounded(laws)
-    rows, space, locality = sum(law.rows for law in laws), id_space(scenario), scenario.data.locality
+    rows, space, locality = total(law.rows for law in laws), id_space(scenario), scenario.data.locality
     hits_by_law = {law: hit_rate(spectrum(law), ROW_SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
     table_hits = np.array([hits_by_law[law] for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
     lru, head = hit_rate(space, ROW_SHARES * rows, locality), head_mass(space, ROW_SHARES * rows)
-    return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), table_hits)
+    return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / total(pooling), table_hits)
 
 
 def _bounded(laws: Sequence[Popularity]) -> None:
@@ -107,7 +108,7 @@ def counted_profile(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     Caches start empty, so a short trace hits less than a long one.
     """
     tables, ends = per_table(scenario.model, "num_embeddings"), [table_ends(batch, offsets(scenario.model)) for batch in batches]
-    ids, cache_rows = np.concatenate(batches), ROW_SHARES * sum(tables)
+    ids, cache_rows = np.concatenate(batches), ROW_SHARES * total(tables)
     uses = -np.sort(-np.unique(ids, return_counts=True)[1])
     head = np.interp(cache_rows, np.arange(len(uses) + 1), np.concatenate(([0], np.cumsum(uses)))) / len(ids)
     by_table = (
@@ -134,7 +135,7 @@ def _profile(
     mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "state_and_checksum")
     hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, HOTTEST_STAY: head}
     row_bytes = mean_bytes(mean.row) - mean_bytes(mean.state_and_checksum)
-    return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
+    return Profile(total(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:

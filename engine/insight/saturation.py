@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.graph import Task
 from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
@@ -64,12 +65,12 @@ class Saturation:
     @property
     def busy_seconds(self) -> float:
         """Seconds of a batch for which the link carries data, both directions added."""
-        return sum(link_task.busy_seconds for link_task in self.link_tasks)
+        return total(link_task.busy_seconds for link_task in self.link_tasks)
 
     @property
     def wait_seconds(self) -> float:
         """Seconds of a batch in which training waits for the link."""
-        return sum(link_task.exposed_seconds for link_task in self.link_tasks)
+        return total(link_task.exposed_seconds for link_task in self.link_tasks)
 
     @property
     def hidden_tasks(self) -> tuple[LinkTask, ...]:

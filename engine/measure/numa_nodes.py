@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import catalog
+from ..core.arithmetic import total
 from ..core.figures import figure, percent
 from ..core.part_files.curves import LatencyPoints
 from ..hardware.concurrency import LINE
@@ -262,7 +263,7 @@ def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[floa
             raise
         finally:
             chain_ended.set()
-        return wait, sum(reader.result() for reader in work) + LINE / wait
+        return wait, total(reader.result() for reader in work) + LINE / wait
 
 
 def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:

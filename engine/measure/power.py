@@ -7,6 +7,7 @@ from statistics import median
 from time import perf_counter, sleep
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import figure
 from .fitted import MeasuredFigure
 
@@ -80,7 +81,7 @@ def _mean_watts(counters: list[EnergyCounter], work: Callable[[], None]) -> floa
         end_reading - start_reading + (counter.limit if end_reading < start_reading else 0)
         for counter, end_reading, start_reading in zip(counters, end_readings, start_readings, strict=True)
     )
-    return sum(max(0, energy) for energy in energies) / MICROJOULES / seconds
+    return total(max(0, energy) for energy in energies) / MICROJOULES / seconds
 
 
 def _repeat_load(load: Callable[[], object], seconds: float) -> None:

@@ -8,6 +8,7 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import percent
 
 Kernel = Callable[[], object]
@@ -75,7 +76,7 @@ def cpu_times() -> CpuTimes | None:
     with suppress(OSError, ValueError, IndexError):
         ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
-        return CpuTimes(sum(ticks) / tick, (ticks[3] + ticks[4]) / tick, ticks[7] / tick)
+        return CpuTimes(total(ticks) / tick, (ticks[3] + ticks[4]) / tick, ticks[7] / tick)
     return None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Bytes
 from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
 from .models import PersistenceModel, Reach, Write, at_random, domain, keep_nothing, non_empty
@@ -154,7 +155,7 @@ class CrashMedia(FunctionalMedia):
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
         self.draining, self._holds_writes = queue, False
         self._forget()
-        self._drain(int(share * sum(write.lines for write in self.draining)))
+        self._drain(int(share * total(write.lines for write in self.draining)))
         if self.draining:
             next_write = self.draining[0]
             torn_line = next_write.part(next_write.address, (next_write.address // LINE + 1) * LINE)
@@ -218,9 +219,9 @@ class CrashMedia(FunctionalMedia):
 
     def _accept(self, writes: list[Write]) -> None:
         """Take writes into the device: through its buffer, if there is one, to the medium."""
-        self.line_writes += sum(write.lines for write in writes)
+        self.line_writes += total(write.lines for write in writes)
         self._buffered += writes
-        lines = sum(write.lines for write in self._buffered)
+        lines = total(write.lines for write in self._buffered)
         while self._buffered and lines > self.domain.buffered_lines:
             oldest = self._buffered.pop(0)
             lines -= oldest.lines

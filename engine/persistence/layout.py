@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Bytes, Ints
 from ..errors import BadInput
 from .media import LINE, WORD
@@ -107,7 +108,7 @@ class MediumLayout:
     max_log_bytes: int = 0
 
     def __post_init__(self) -> None:
-        if (rows := sum(rows for rows, _ in self.sizes)) != self.num_rows:
+        if (rows := total(rows for rows, _ in self.sizes)) != self.num_rows:
             raise BadInput(f"persistence.row_bytes has sizes for {rows} rows, but the table has {self.num_rows}; give each one.")
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arithmetic import total
 from ..core.arrays import Floats, InColumns, Ints, Number, Row
 from ..run.run import Run
 from ..run.segment import Segment
@@ -65,7 +66,7 @@ def run_ledger(run: Run) -> RunLedger:
         dynamic["restore"] += float(
             work_done(crash.outage.restore_timeline, crash.outage.restore_seconds_by_attempt).joules.sum()
         )
-    watts = sum(device.idle_watts for device in run.machine.devices.values())
+    watts = total(device.idle_watts for device in run.machine.devices.values())
     return RunLedger(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
 

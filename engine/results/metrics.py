@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Number
 from ..core.points.per_point import PerPoint
 from ..hardware.device import nodes
@@ -45,7 +46,7 @@ class Metric:
 
 def _mean_of_faults(*phases: str) -> Callable[[Report], Number]:
     """Return a function from a report to the mean seconds of some accounts per fault; None without a fault."""
-    return lambda r: sum(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
+    return lambda r: total(r.ledger.seconds[name] for name in phases) / len(r.crashes) if r.crashes else None
 
 
 def _share(part: Number, total: Number) -> Number:
@@ -64,7 +65,7 @@ def _capital(machine: Machine) -> float | None:
     """Return the USD of all devices, None where one has no price."""
     prices = [device.price for device in machine.devices.values()]
     known_prices = [price for price in prices if price is not None]
-    return sum(known_prices) if len(known_prices) == len(prices) else None
+    return total(known_prices) if len(known_prices) == len(prices) else None
 
 
 # A result that is measured on samples, and the result that is its standard error.
@@ -92,12 +93,12 @@ METRICS: Mapping[str, Metric] = {
         "Energy of batches that a fault undid, and of waiting for slow devices.",
         lambda r: r.ledger.joules["lost"] + r.ledger.joules["stalled"]),
     "energy-recovery": Metric("Recovery energy", "J", "lower",
-        "Energy of detection, repair, restart, restore and replay.", lambda r: sum(r.ledger.joules[name] for name in RECOVERY)),
+        "Energy of detection, repair, restart, restore and replay.", lambda r: total(r.ledger.joules[name] for name in RECOVERY)),
     "energy-per-batch": Metric("Energy per batch", "J", "lower",
         "Energy of one steady-state batch, of all powered devices, counted at machine.energy_level.", lambda r: r.steady.energy),
     "static-energy-share": Metric("Static energy share", "%", "neither",
         "Share of the energy that devices draw even when idle; near 100 %, energy ranks machines in the order of time.",
-        lambda r: _share(100 * sum(r.static.values()), r.joules)),
+        lambda r: _share(100 * total(r.static.values()), r.joules)),
     "average-power": Metric("Average power", "W", "lower",
         "Energy divided by elapsed time.", lambda r: _share(r.joules, r.elapsed)),
     "checkpoint-overhead": Metric("Checkpoint overhead", "%", "lower",
@@ -112,7 +113,7 @@ METRICS: Mapping[str, Metric] = {
     "faults": Metric("Faults", "", "lower", "Number of faults, also of those during recoveries.", lambda r: float(r.strikes)),
     "lost-batches": Metric("Lost batches", "", "lower",
         "Batches that had begun and had to be run again after a fault.",
-        lambda r: float(sum(crash.batches_lost for crash in r.crashes))),
+        lambda r: float(total(crash.batches_lost for crash in r.crashes))),
     "lost-work": Metric("Lost work", "s", "lower",
         "Training time that faults undid: of batches that were lost, and of batches that were trained again.",
         lambda r: r.ledger.seconds["lost"] + r.ledger.seconds["replay"]),

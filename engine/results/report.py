@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import InColumns, Ints, Number
 from ..persistence.protocol import DIGEST_FAILURE
 from ..run.run import Crash, Run
@@ -78,7 +79,7 @@ class Report(InColumns):
     @property
     def joules(self) -> Number:
         """The energy of the whole run [J]."""
-        return sum(self.static.values()) + sum(self.dynamic.values())
+        return total(self.static.values()) + total(self.dynamic.values())
 
     def point(self, i: int) -> "Report":
         """Return the report of machine number `i`."""
@@ -87,7 +88,7 @@ class Report(InColumns):
 
 def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Return the report of a simulated run with its faults."""
-    busy, joules, *written_bytes = (sum(column) for column in zip(*starmap(work_done, _worked(run)), strict=True))
+    busy, joules, *written_bytes = (total(column) for column in zip(*starmap(work_done, _worked(run)), strict=True))
     work = WorkDone(busy.tolist(), joules.tolist(), *written_bytes)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
     return Report(
@@ -113,9 +114,9 @@ def undisturbed_report(
 
     The amounts are counted from row ids, or are an estimate's expected amounts, scaled to the run.
     """
-    watts = sum(observed.idle_watts)
+    watts = total(observed.idle_watts)
     all_joules, logs = (
-        watts * whole_run.elapsed + sum(whole_run.work.joules),
+        watts * whole_run.elapsed + total(whole_run.work.joules),
         watts * whole_run.checkpoint_seconds + whole_run.checkpoint_joules,
     )
     return Report(

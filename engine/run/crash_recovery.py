@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Bytes, Ints
 from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
@@ -93,7 +94,7 @@ def recovered_state(
     size = m.scenario.data.batch_size
     numbered = {n: replace(c, reader_before=n * size, reader_after=(n + 1) * size) for n, c in changes.items()}
     row_bytes = trained_start.row_bytes or trained_start.table.shape[1]
-    num_rows = sum(rows for rows, _ in row_bytes) if isinstance(row_bytes, tuple) else len(trained_start.table)
+    num_rows = total(rows for rows, _ in row_bytes) if isinstance(row_bytes, tuple) else len(trained_start.table)
     batches = [change.rows for change in changes.values()]
     layout = layout_for(num_rows, row_bytes, trained_start.mlp.size, batches, m.scenario.policy.row_checksums)
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
@@ -202,7 +203,7 @@ def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
         "row log": 2 * recovery.rows * (mean_bytes(recovery.row_bytes) + INDEX_BYTES),
         "mlp log": 3.0 * recovery.mlp_bytes,
     }
-    shares = np.array(list(sizes.values())) / sum(sizes.values())
+    shares = np.array(list(sizes.values())) / total(sizes.values())
     drawn_place = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
     knob_place = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
     place = drawn_place if knob_place == "anywhere" else knob_place

@@ -6,6 +6,7 @@ No forecast is part of a result.
 from collections.abc import Sequence
 from operator import mul
 
+from ..core.arithmetic import total
 from ..core.figures import count
 from ..scenario.keys import Fidelity
 from ..scenario.scenario import Scenario, per_table
@@ -32,7 +33,7 @@ def run_seconds(scenario: Scenario) -> float:
 def counting_seconds(scenario: Scenario) -> float:
     """Return the likely seconds of a full run without training, on one core."""
     samples = scenario.data.batch_size * scenario.run.batches
-    lookups: int = sum(per_table(scenario.model, "pooling"))
+    lookups: int = total(per_table(scenario.model, "pooling"))
     return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
@@ -44,7 +45,7 @@ def training_seconds(scenario: Scenario) -> float:
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
-    elements: int = sum(map(mul, *(per_table(scenario.model, name) for name in ("pooling", "embedding_dim"))))
+    elements: int = total(map(mul, *(per_table(scenario.model, name) for name in ("pooling", "embedding_dim"))))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
     batch_size = scenario.data.batch_size
     step = min(step_flop(full_shape(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
@@ -62,7 +63,7 @@ def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1)
     representatives = distinct_runs(scenarios)
     trained = [training_seconds(scenario) for scenario in representatives]
     longest, rest = max(trained, default=0.0), POINT_SECONDS * (len(scenarios) - len(representatives))
-    return START_SECONDS + longest + (sum(trained) - longest + sum(map(counting_seconds, representatives)) + rest) / cores
+    return START_SECONDS + longest + (total(trained) - longest + total(map(counting_seconds, representatives)) + rest) / cores
 
 
 def distinct_runs(scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..core.arithmetic import total
 from ..faults.fault import Strike
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Timeline
@@ -139,7 +140,7 @@ def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
     strikes = [*(strike for crash in crashes for strike in crash.outage.strikes), *passed]
     if not strikes:
         return UNDISTURBED
-    batches_lost = sum(crash.batches_lost for crash in crashes)
+    batches_lost = total(crash.batches_lost for crash in crashes)
     rerun_text = (
         f"; {'1 batch was' if batches_lost == 1 else f'{batches_lost} batches were'} run again" if crashes else ", without a stop"
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from ..core.arithmetic import total
 from ..core.figures import count, figure
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
@@ -54,7 +55,7 @@ class UpcomingFaults:
     @property
     def num_flipped(self) -> int:
         """The number of bits that have flipped without stopping the job."""
-        return sum(flips_bit(strike) for strike in self.passed_strikes)
+        return total(flips_bit(strike) for strike in self.passed_strikes)
 
     def stop_before(self, end: float) -> Strike | None:
         """Remove all strikes before `end` seconds, up to the first that stops the job.

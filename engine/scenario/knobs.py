@@ -13,6 +13,7 @@ from math import isfinite
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args
 
+from ..core.arithmetic import total
 from ..core.catalog import PartNames
 from ..core.figures import count, exact
 from ..errors import BadKnob, nearest_hint
@@ -179,7 +180,7 @@ def _repeated(knob: Knob, text: str) -> list[str]:
     """
     separator = SEPARATOR.get(knob.kind, LISTING)
     runs = [_run(knob, part) for part in text.split(separator)] if text else []
-    _check_count(knob, sum(times for _, times in runs))
+    _check_count(knob, total(times for _, times in runs))
     return [word for word, times in runs for _ in range(times)]
 
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 from ..core import figures
+from ..core.arithmetic import total
 from ..core.memo import Recorder
 from ..core.points.parts import record
 from ..errors import BadKnob, nearest_hint
@@ -152,7 +153,7 @@ def _check_data(data_knobs: DataKnobs, tables: int) -> None:
         if count not in (0, 1, tables):
             raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one or {tables} values.")
     max_share = max(
-        map(sum, zip(*(by_table(data_knobs, name, tables) for name in ("hottest_shares", "once_shares")), strict=True))
+        map(total, zip(*(by_table(data_knobs, name, tables) for name in ("hottest_shares", "once_shares")), strict=True))
     )
     if max_share > 0.99:
         raise BadKnob(

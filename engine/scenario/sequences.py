@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from ..core import figures
+from ..core.arithmetic import total
 from .scenario import Scenario, per_table
 
 LONGEST_BAG = 1000  # lookups a sample in one table
@@ -34,7 +35,7 @@ def is_about_sequences(note: str) -> bool:
 
 def _tables(too_long: Sequence[bool]) -> str:
     """Return the names of the tables that are too long for a bag, with their verb."""
-    count, first_table = sum(too_long), too_long.index(True) + 1
+    count, first_table = total(too_long), too_long.index(True) + 1
     if count == 1:
         return "The only table has" if len(too_long) == 1 else f"Table {first_table} of {figures.count(len(too_long))} has"
     if count == len(too_long):
@@ -72,7 +73,7 @@ def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] 
         return ""
     longest = max((model for model, _ in long_models), key=lambda model: max(model.pooling))
     note = sequence_note(per_table(longest, "pooling"))
-    pooled_points, all_points = sum(count for _, count in long_models), sum(counts)
+    pooled_points, all_points = total(count for _, count in long_models), total(counts)
     return (
         note
         if pooled_points == all_points

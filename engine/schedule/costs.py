@@ -32,7 +32,7 @@ class Costs(NamedTuple):
     @property
     def width(self) -> int:
         """The number of columns of all tables together."""
-        return sum([table.shape[1] for table in self.tables])
+        return sum([int(table.shape[1]) for table in self.tables])
 
 
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int) -> Costs:

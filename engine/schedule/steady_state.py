@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.arithmetic import total
 from ..core.arrays import InColumns, Number, Row
 from .kernels.template import Averages
 
@@ -33,7 +34,7 @@ class Steady(InColumns):
     @property
     def energy(self) -> Number:
         """Joules of a batch, summed over all devices."""
-        return sum(self.dynamic.values()) + sum(self.static.values())
+        return total(self.dynamic.values()) + total(self.static.values())
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -48,7 +49,7 @@ class Steady(InColumns):
 
     def stage(self, name: str) -> Number:
         """Seconds per batch that a stage is on the critical path."""
-        return sum([cell[3] for cell in self.cells if cell[0] == name])
+        return total([cell[3] for cell in self.cells if cell[0] == name])
 
 
 def steady_of(averages: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Steady:

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from .. import version
+from ..core.arithmetic import total
 from ..errors import BadInput, CannotRun
 from ..run import progress
 from ..store import trainings
@@ -138,7 +139,7 @@ class Cluster:
         Raises CannotRun if the scheduler has stopped.
         """
         with suppress(OSError, TimeoutError):
-            if self.client.status == "running" and (cores := sum(self.client.ncores().values()) or self.cores):
+            if self.client.status == "running" and (cores := total(self.client.ncores().values()) or self.cores):
                 self.cores, self.heard = cores, time.monotonic()
         if time.monotonic() - self.heard > GONE_SECONDS:
             raise self._no_scheduler_error()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import version
-from ..core.arithmetic import arithmetic, numeric_packages
+from ..core.arithmetic import arithmetic, numeric_packages, total
 from ..core.figures import count
 from ..run.curve import Curve
 from ..run.run import Resumption
@@ -77,7 +77,7 @@ class StoppedRunFile:
         """
         arrays: list[Any] = []
         content = json.dumps(_header(self.key) | {"run": _json_content(_run_content(run), arrays), "batch": run.batch}).encode()
-        if sum(array.nbytes for array in arrays) + len(content) > MOST_BYTES:
+        if total(array.nbytes for array in arrays) + len(content) > MOST_BYTES:
             self.remove()
             return TOO_LARGE
         part = self.path.with_suffix(f".{os.getpid()}.part")

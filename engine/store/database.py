@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from ..core.arithmetic import total
 from ..errors import BadFile
 from ..version import PROGRAM
 from . import schema
@@ -300,5 +301,5 @@ def _was_store(path: Path) -> bool:
     Such a file has a copy beside it, or most of a database's first bytes.
     """
     with path.open("rb") as file:
-        equal_bytes = sum(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
+        equal_bytes = total(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
     return equal_bytes > len(MAGIC) // 2 or has_traces(path)

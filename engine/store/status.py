@@ -10,6 +10,7 @@ from statistics import mean
 from typing import Literal
 
 from .. import version
+from ..core.arithmetic import total
 from ..errors import BadInput
 from ..run.progress import Progress, from_json
 from ..scenario.keys import Fidelity
@@ -170,7 +171,7 @@ def seconds_left(store: sqlite3.Connection, request: int, running: Sequence[tupl
     if (training and not trained) or (quick_count and not quick):
         return None
     pace = (max(end for _, end in quick) - min(start for start, _ in quick)) / len(quick) if quick else 0.0
-    work = training * mean(trained or [0.0]) - sum(took for took, _ in running)
+    work = training * mean(trained or [0.0]) - total(took for took, _ in running)
     return max(work, 0.0) / max(len(running), 1) + quick_count * pace
 
 

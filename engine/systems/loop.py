@@ -5,12 +5,12 @@ The loop launches every kernel and collective of the plan, handles in Python the
 the samples' values. Because of queues, the loop can be ahead of the GPUs, so a batch takes as long as the slower of the two.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.graph import Demand, Names, Task
 from ..core.points.numbers import as_float
 from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
@@ -52,15 +52,15 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
     on_gpu = [demand.work for demand in demands if demand.device == "gpu"]
     layers = [demand.work for demand in demands if isinstance(demand.work, BottomMLP | TopPart) and demand.device != "gpu"]
     called = [demand.work for demand in demands if isinstance(demand.work, AllToAll | AllReduce)]
-    pooled = np.sign(_total(_is_done(work) for work in on_gpu if isinstance(work, Pool)))
+    pooled = np.sign(total((_is_done(work) for work in on_gpu if isinstance(work, Pool)), 0.0))
     node_gpus = gpus_in_node(s.machine) if on_gpu else 1
     gpus = node_gpus if for_all else 1
     samples = gpus * ceil(s.data.batch_size / (s.machine.num_gpus if on_gpu else nodes(s.machine)))
     return DriveBatch(
-        kernels=gpus * _total(count_kernels(work) * _is_done(work) for work in (*on_gpu, *layers)),
-        collectives=_total(_is_done(work) for work in called),
+        kernels=gpus * total((count_kernels(work) * _is_done(work) for work in (*on_gpu, *layers)), 0.0),
+        collectives=total((_is_done(work) for work in called), 0.0),
         tables=s.model.num_tables * pooled,
-        values=as_float(samples * (sum(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
+        values=as_float(samples * (total(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
         processes=float(node_gpus // gpus),
     )
 
@@ -69,8 +69,3 @@ def _is_done(work: Work) -> Amount:
     """Return 1 for work and 0 for none, by the first of its amounts."""
     sign: Amount = np.sign(next(amount for name, amount in amounts(work).items() if name != "skew"))
     return sign
-
-
-def _total(counts: Iterable[Amount]) -> Amount:
-    """Return the sum of counts."""
-    return sum(counts, 0.0)

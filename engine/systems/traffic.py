@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Flags, Floats
 from ..core.memo import memoised
 from ..core.points.numbers import as_array, as_float, as_int
@@ -185,7 +186,7 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     """
     samples, rows = s.data.batch_size, amounts["rows"]
     defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros(len(rows))) | dict.fromkeys(SKEWS, np.ones(len(rows)))
-    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": as_float(samples * sum(per_table(s.model, "pooling")))}
+    defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": as_float(samples * total(per_table(s.model, "pooling")))}
     come = amounts.get("misses", defaults["misses"])
     defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))
@@ -241,12 +242,12 @@ def pooled_bytes(s: Scenario) -> float:
 
 def elements(s: Scenario) -> int:
     """Return the number of elements of a sample's pooled vectors together."""
-    return as_int(sum(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
+    return as_int(total(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
 
 
 def vector_count(s: Scenario) -> int:
     """Return the number of pooled vectors of a sample: one for each feature."""
-    return as_int(sum(per_table(s.model, "features")))
+    return as_int(total(per_table(s.model, "features")))
 
 
 def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -275,12 +276,12 @@ def _sent_nbytes(s: Scenario, dim: int) -> float:
 
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row index as sent, with a share of bag lengths."""
-    return as_float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
+    return as_float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / total(per_table(s.model, "pooling")))
 
 
 def num_rows(s: Scenario) -> float:
     """Return the number of rows of all embedding tables."""
-    return as_float(sum(per_table(s.model, "num_embeddings")))
+    return as_float(total(per_table(s.model, "num_embeddings")))
 
 
 def table_bytes(s: Scenario) -> float:
@@ -339,7 +340,7 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of the gradients of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
-    projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
+    projections = total(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
     return as_float(FLOAT32 * (dense + projections))
 
@@ -358,17 +359,17 @@ def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows and three MLP logs."""
     entry_nbytes = [as_int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
-    batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
-    tables = sum(row_count * nbytes for row_count, nbytes in zip(rows, entry_nbytes, strict=True))
+    batch = s.data.batch_size * total(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
+    tables = total(row_count * nbytes for row_count, nbytes in zip(rows, entry_nbytes, strict=True))
     return EMBEDDING_LOGS * as_float(min(batch, tables)) + MLP_LOGS * mlp_bytes(s)
 
 
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory of a batch: MLP gradients, and activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
-    widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
-    widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
+    widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
+    widths += total(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
+    widths += total(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
 
 

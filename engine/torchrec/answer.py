@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, inf, isnan
 from typing import Any, NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadKnob, CannotRun
 from ..estimate import estimate
@@ -195,7 +196,7 @@ def _price_our_plan(
         table_sharding(table, table_plan, kernel, request.layout)
         for table, table_plan, kernel in zip(request.tables, possible_plans, kernels, strict=True)
     ]
-    if num_partial := sum(
+    if num_partial := total(
         sharding.sharding_type == ROW_WISE and not all(shard.rows for shard in sharding.shards) for sharding in shardings
     ):
         sentences.append(
@@ -254,7 +255,7 @@ def _price_imported_plan(
             f"The plan gives {count(len(other_kernel_tables), 'table')}, such as {other_kernel_tables[0][:60]}, another kernel "
             f"than system={request.scenario.system}; the time is that of the system's kernel."
         )
-    if sum(map(_is_uneven, shardings)):
+    if total(map(_is_uneven, shardings)):
         sentences.append("Uneven shards of the plan are timed as even shards.")
     return _price_plan(request, shardings, table_plans, sentences)
 

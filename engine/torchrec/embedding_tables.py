@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
@@ -229,6 +230,6 @@ def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> I
         yield f"The times of these tables do not contain what is not modelled: {', '.join(unmodelled)}."
     if unknown_fields := sorted(ignored.keys() - {*UNTIMED_FIELDS, *UNMODELLED_FIELDS}):
         yield f"These fields do not exist in {POOLED} and were ignored: {', '.join(unknown_fields[:5])}."
-    means = sum(table.mean for table in tables)
+    means = total(table.mean for table in tables)
     if means:
         yield f"pooling=MEAN of {count(means, 'table')} is timed as SUM: the division is not counted."

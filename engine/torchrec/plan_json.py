@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput, nearest_hint
 from .embedding_tables import TorchRecTable
@@ -143,7 +144,7 @@ def _covered_once(table: TorchRecTable, shards: Sequence[TableShard]) -> bool:
 
     Shards have as many elements as the table, lie inside of it, and no two shards overlap.
     """
-    covered = sum(shard.rows * shard.columns for shard in shards)
+    covered = total(shard.rows * shard.columns for shard in shards)
     row, column = (np.array([getattr(shard, f"{side}_offset") for shard in shards]) for side in ("row", "column"))
     row_end, column_end = (
         start + np.array([getattr(shard, side) for shard in shards]) for start, side in ((row, "rows"), (column, "columns"))

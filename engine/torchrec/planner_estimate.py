@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from .embedding_tables import TorchRecTable
 from .kernels import DENSE, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE
 from .pooling_factors import PoolingFactors
@@ -111,8 +112,8 @@ def _table_estimates(
     table: TorchRecTable, factors: Sequence[float], sharding: TableSharding, optimizer: str, inputs: PlannerInputs
 ) -> TableEstimates:
     amounts = _Amounts(
-        sum(factor * inputs.batch for factor in factors),
-        sum(min(1.0, factor) * inputs.batch for factor in factors),
+        total(factor * inputs.batch for factor in factors),
+        total(min(1.0, factor) * inputs.batch for factor in factors),
         FULL_ELEMENT if table.precision == "fp32" else HALF_ELEMENT,
     )
     return tuple(

@@ -6,6 +6,7 @@ TorchRec's planner reads them in this form.
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.arithmetic import total
 from ..core.figures import count, exact
 from ..errors import BadInput, nearest_hint
 from ..scenario.scenario import KNOBS
@@ -39,7 +40,7 @@ def whole_lookups(factors: Sequence[float]) -> int:
 
     It is the rounded sum of the table's factors, at least 1 for each feature.
     """
-    return max(len(factors), round(sum(factors)))
+    return max(len(factors), round(total(factors)))
 
 
 def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
 
     The tuple is empty where all factors are whole numbers.
     """
-    rounded = [(sum(factors), whole_lookups(factors)) for factors in pooling if whole_lookups(factors) != sum(factors)]
+    rounded = [(total(factors), whole_lookups(factors)) for factors in pooling if whole_lookups(factors) != total(factors)]
     if not rounded:
         return ()
     example = f"such as {exact(rounded[0][0])} to {exact(rounded[0][1])}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
@@ -133,7 +134,7 @@ def row_blocks(rows: int, shares: Sequence[int]) -> Iterator[tuple[int, int]]:
 
     `shares` are the ranks' shares of the rows. Blocks are equal and rounded up, so that the last blocks are shorter.
     """
-    block, shares_before = -(-rows // sum(shares)), 0
+    block, shares_before = -(-rows // total(shares)), 0
     for rank_share in shares:
         first_row, shares_before = min(rows, shares_before * block), shares_before + rank_share
         yield min(rows, shares_before * block) - first_row, first_row

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..core import figures
+from ..core.arithmetic import total
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
@@ -116,7 +117,7 @@ class Shape:
     @property
     def num_vectors(self) -> int:
         """The number of pooled vectors of a sample: tables times features, summed over spans."""
-        return sum(span.vectors for span in self.spans)
+        return total(span.vectors for span in self.spans)
 
     @property
     def folded(self) -> tuple[int, ...]:
@@ -134,7 +135,7 @@ class Shape:
 
         The features are the bottom MLP's output, then all pooled vectors.
         """
-        return self.bottom[-1] + sum(span.width for span in self.spans)
+        return self.bottom[-1] + total(span.width for span in self.spans)
 
     @property
     def projected(self) -> tuple[TableSpan, ...]:
@@ -186,7 +187,7 @@ def _placed_spans(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column
     for span in spans:
         tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
         vectors = slice(vector, vector + span.vectors)
-        places.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), sum(pooling[tables])))
+        places.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), total(pooling[tables])))
         table, column, vector = tables.stop, columns.stop, vectors.stop
     return tuple(places)
 
@@ -231,7 +232,7 @@ def row_nbytes(span: TableSpan) -> int:
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
     """Return the number of weights and biases of the named MLPs, or of both."""
-    return sum(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
+    return total(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
 
 
 def cross_size(shape: Shape) -> int:
@@ -247,7 +248,7 @@ def projection_size(shape: Shape) -> int:
 
     In the flat vector of dense layers they lie after all other layers.
     """
-    return sum(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
+    return total(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
 
 
 def dense_size(shape: Shape) -> int:
@@ -260,8 +261,8 @@ def step_flop(shape: Shape, batch_size: int) -> float:
 
     The backward pass has twice as many as the forward pass.
     """
-    weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
-    weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
+    weights = total(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
+    weights += total(span.width * shape.bottom[-1] for span in shape.projected)
     products = shape.bottom[-1] * num_pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
     return 6.0 * batch_size * (weights + products)
 
@@ -371,7 +372,7 @@ def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
         rows = by_span(shape, touched_rows if power == 0 else distinct_ids(fold(smaller, touched_rows)))
-        needed_bytes = fixed + sum(len(span_rows) * row_nbytes(span) for span_rows, span in zip(rows, shape.spans, strict=True))
+        needed_bytes = fixed + total(len(span_rows) * row_nbytes(span) for span_rows, span in zip(rows, shape.spans, strict=True))
         if needed_bytes <= budget:
             return smaller
     raise CannotRun(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Ints, Places, Singles, aligned_copy, aligned_empty
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry_kernel
@@ -207,10 +208,10 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
         bias[:] = random.normal(0.0, np.sqrt(1.0 / n), n)
     for weight, bias, down_weight in dense.cross:
         for matrix in (weight,) if down_weight is None else (weight, down_weight):
-            matrix[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrix.shape)), matrix.shape)
+            matrix[:] = random.normal(0.0, np.sqrt(2.0 / total(matrix.shape)), matrix.shape)
         bias[:] = 0.0
     for matrices in dense.projections:
-        matrices[:] = random.normal(0.0, np.sqrt(2.0 / sum(matrices.shape[1:])), matrices.shape)
+        matrices[:] = random.normal(0.0, np.sqrt(2.0 / total(matrices.shape[1:])), matrices.shape)
     return mlp
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..amounts.expected import deal_batches, expected_amounts
+from ..core.arithmetic import total
 from ..core.row_sizes import mean_bytes
 from ..core.work import (
     AllReduce,
@@ -86,10 +87,10 @@ def roofline_seconds(scenario: Scenario) -> float:
     graph = machine.system.graph(machine.settled, deal_batches(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
     rates = _bandwidths(s.machine, machine.devices)
     demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
-    total = sum(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
-    if not total > 0:
+    seconds = total(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
+    if not seconds > 0:
         raise CannotRun("This plan has no bytes and operations, so it has no roofline.")
-    return total
+    return seconds
 
 
 def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:

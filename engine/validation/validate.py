@@ -11,6 +11,7 @@ from functools import lru_cache
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
 
+from ..core.arithmetic import total
 from ..core.graph import STAGES
 from ..errors import BadFile, CannotRun
 from ..estimate import estimate
@@ -200,7 +201,7 @@ def _point_value(point_result: Callable[[ClaimPoint], Result], metric: str, poin
         return 1.0
     result, (name, system, *_) = point_result(point), point
     if metric in STAGES:
-        return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
+        return 1e3 * float(total(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
     metric_value = result.results.get(metric)
     if metric_value is None:
         raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
@@ -287,7 +288,7 @@ def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
 def system_lengths(name: str) -> Iterator[tuple[str, int]]:
     """Yield each system that can run a preset, with a short run's length [batches]."""
     preset_scenario = preset(name).scenario
-    max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * sum(per_table(preset_scenario.model, "pooling")))
+    max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * total(per_table(preset_scenario.model, "pooling")))
     lengths = sorted({preset_scenario.run.batches, *(length for length in LENGTHS if length <= max_batches)})
     for system in variant_names("systems"):
         (system_estimate,) = estimates([with_values(preset_scenario, {"system": system})])

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..caches.stack_distance import curve
 from ..core import figures
+from ..core.arithmetic import total
 from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
@@ -134,8 +135,8 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows:
     p, width = p[order], width[order]
     x = samples * p
     rarer = [np.exp(-x) * x**k / factorial(k) for k in range(min_count)]
-    ids = np.concatenate(([0.0], np.cumsum(width * (1 - sum(rarer, start=np.zeros_like(x))))))
-    mass = np.concatenate(([0.0], np.cumsum(width * p * (1 - sum(rarer[:-1], start=np.zeros_like(x))))))
+    ids = np.concatenate(([0.0], np.cumsum(width * (1 - total(rarer, start=np.zeros_like(x))))))
+    mass = np.concatenate(([0.0], np.cumsum(width * p * (1 - total(rarer[:-1], start=np.zeros_like(x))))))
     share: Floats = np.interp(rows, ids, mass) / mass[-1]
     return share
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints
 from ..scenario.data import by_table
 from ..scenario.scenario import KNOBS, Scenario, per_table
@@ -29,7 +30,7 @@ def uneven_bags(s: Scenario) -> int:
 
     A sample has one bag for each feature.
     """
-    return int(sum(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
+    return int(total(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
 
 
 def length_spread(lengths: Ints | int) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
 from ..core.jit import entry_kernel
@@ -139,7 +140,7 @@ def hidden_model(recipe: Recipe) -> HiddenModel:
     centre = effects.mean(axis=0)
     parts = ((inputs * weights).sum(axis=1), effects.sum(axis=1), _products(effects - centre, pairs, signs))
     scales = [_scale(part, share) for part, share in zip(parts, SHARES, strict=True)]
-    raw = sum((part * scale for part, scale in zip(parts, scales, strict=True)), start=np.zeros(len(inputs)))
+    raw = total((part * scale for part, scale in zip(parts, scales, strict=True)), start=np.zeros(len(inputs)))
     intercept, slope = fit_logit(raw, recipe.click_rate, BEST_AUC)
     by_dense, by_bags, by_pairs = (slope * scale for scale in scales)
     return HiddenModel(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)

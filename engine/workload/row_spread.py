@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Flags, Floats, Index, Ints
 from ..core.hashing import GOLDEN, mix, unit
 from ..core.jit import entry_kernel
@@ -51,7 +52,7 @@ class Spreads(NamedTuple):
         """
         with FILL_LOCK:
             if parts not in self.spreads_by_parts:
-                if sum(amounts.size for _, amounts in self.spreads_by_parts.values()) > MAX_KEPT_NUMBERS:
+                if total(amounts.size for _, amounts in self.spreads_by_parts.values()) > MAX_KEPT_NUMBERS:
                     self.spreads_by_parts.clear()
                 self.spreads_by_parts[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
             is_entered, part_amounts = self.spreads_by_parts[parts]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Ints
 from ..core.figures import count, figure, percent
 from ..core.hashing import GOLDEN, mix
@@ -236,7 +237,7 @@ def shared_source(scenario: Scenario, *, file: Recording | None) -> Source:
     memory.
     """
     origin = source(scenario, file)
-    lookups = int(scenario.data.batch_size * sum(per_table(scenario.model, "pooling")) * num_batches(scenario, file))
+    lookups = int(scenario.data.batch_size * total(per_table(scenario.model, "pooling")) * num_batches(scenario, file))
     return replace(origin, kept=KeptIds(lookups)) if lookups <= MAX_KEPT_LOOKUPS else origin
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints
 from ..core.hashing import fold
 from ..core.jit import entry_kernel
@@ -70,8 +71,8 @@ def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
 @lru_cache(maxsize=64)
 def _id_space(laws: tuple[Popularity, ...], pooling: tuple[int, ...], count: tuple[int, ...]) -> Spectrum:
     present = [(spectrum(law), bags, tables) for law, bags, tables in zip(laws, pooling, count, strict=True) if tables]
-    total = sum(bags * tables for _, bags, tables in present)
-    p = np.concatenate([bags / total * part.p for part, bags, _ in present])
+    all_lookups = total(bags * tables for _, bags, tables in present)
+    p = np.concatenate([bags / all_lookups * part.p for part, bags, _ in present])
     return _classes(p, np.concatenate([tables * part.rows for part, _, tables in present]))
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 
 import streamlit as st
 
+from engine.core.arithmetic import total
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.run.progress import Progress
@@ -137,7 +138,7 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
     `unit_name` is the noun for its points.
     """
     running = [point.progress for point in status.running if point.progress]
-    share = (status.finished_points + sum(point.share for point in running)) / status.total
+    share = (status.finished_points + total(point.share for point in running)) / status.total
     time_left = "" if status.eta_seconds is None or share < MIN_ETA_SHARE else f", about {duration(status.eta_seconds)} left"
     points = f"{status.finished_points} of {status.total} {unit_name}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")

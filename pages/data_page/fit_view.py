@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, exact, figure, percent
 from engine.errors import EmberpoolError
 from engine.insight.fitting import reports
@@ -51,7 +52,7 @@ def reshape(scenario: Scenario) -> None:
     except EmberpoolError:
         return  # the page has shown the error
     if changes := shape.changes(scenario):
-        tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} dense features"
+        tables = f"{len(shape.pooling)} tables, {count(total(shape.rows))} rows, {shape.dense} dense features"
         suited = with_values(scenario, changes)
         st.button(
             f"Use a model of the file's shape: {tables}",

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from engine.core.arithmetic import total
 from engine.core.figures import PREFIXES, count, factor, figure, percent
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE, ROW_SHARES, Profile
@@ -195,11 +196,11 @@ def bags_sentence(scenario: Scenario) -> str:
     uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
     if not uneven:
         return ""
-    tables = sum(kinds[kind] for kind in uneven)
-    empty = sum(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
+    tables = total(kinds[kind] for kind in uneven)
+    empty = total(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
     (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > LENGTH_QUANTILE)))
     rare_length = int(np.argmax(np.cumsum(longest) > LENGTH_QUANTILE))
-    bags = f"The bag length varies in {tables} of {sum(kinds.values())} tables: {percent(empty)} of their bags are empty"
+    bags = f"The bag length varies in {tables} of {total(kinds.values())} tables: {percent(empty)} of their bags are empty"
     return f"{bags}, and at most 1 % have more than {count(rare_length)} lookups; the mean is {count(mean)}."
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, duration, percent, signed
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
@@ -26,7 +27,7 @@ def draw() -> None:
         "its error bar is three standard deviations of the work of such batches."
     )
     pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
-    wait = duration(sum(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
+    wait = duration(total(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
     if pending_presets and not st.button(
         f"Compare estimate and full run of {len(pending_presets)} presets: about {wait}", key="gaps"
     ):

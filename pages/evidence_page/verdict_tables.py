@@ -6,6 +6,7 @@ from itertools import groupby
 import pandas as pd
 
 from engine.core import figures
+from engine.core.arithmetic import total
 from engine.core.graph import STAGES
 from engine.registry import load_variant
 from engine.scenario.presets import preset
@@ -169,7 +170,7 @@ def _published_stages(verdicts: Verdicts, system: str) -> list[tuple[str, str, s
     if STEP not in values:
         return []
     parts = {stage: values[stage] for stage in STAGES if stage in values}
-    parts["Other"] = parts.get("Other", 0.0) + max(0.0, values[STEP] - sum(parts.values()))
+    parts["Other"] = parts.get("Other", 0.0) + max(0.0, values[STEP] - total(parts.values()))
     return [(system, PUBLISHED, stage, amount) for stage, amount in parts.items()]
 
 

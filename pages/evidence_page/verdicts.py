@@ -10,6 +10,7 @@ from time import monotonic
 import streamlit as st
 
 from engine import version
+from engine.core.arithmetic import total
 from engine.core.figures import duration
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
@@ -49,12 +50,12 @@ def compute() -> None:
     bar, start, done_seconds = st.empty(), monotonic(), 0.0
     for number, name in enumerate(names, 1):
         time_left = (
-            f", about {duration((sum(work.values()) - done_seconds) * (monotonic() - start) / done_seconds)} left"
+            f", about {duration((total(work.values()) - done_seconds) * (monotonic() - start) / done_seconds)} left"
             if done_seconds
             else ""
         )
         bar.progress(
-            done_seconds / sum(work.values()),
+            done_seconds / total(work.values()),
             f"{escape_markdown(preset(name).title)}: {number} of {len(names)} presets{time_left}",
         )
         if (name, version.MODEL) not in _VERDICTS:
@@ -83,7 +84,7 @@ def _preset_seconds(names: Sequence[str]) -> dict[str, float]:
     for name in names:
         new_points = set(claim_points([name])) - counted_points
         counted_points |= new_points
-        work_seconds[name] = sum(map(_point_seconds, new_points)) + forecast.ESTIMATE_SECONDS
+        work_seconds[name] = total(map(_point_seconds, new_points)) + forecast.ESTIMATE_SECONDS
     return work_seconds
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from engine.campaign.compare import PeriodCurve, campaign_means, period_curve
 from engine.campaign.fault_stream import hazards_of
 from engine.campaign.simulate import Campaign, run_campaign
+from engine.core.arithmetic import total
 from engine.core.figures import count, exact
 from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
@@ -95,7 +96,7 @@ def with_example_fault(scenario: Scenario) -> Scenario:
 
 def expected_faults(hazards: Mapping[str, Hazard], seconds: float) -> float:
     """Return the expected number of faults in `seconds` seconds."""
-    return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.listed_seconds) for hazard in hazards.values())
+    return total((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.listed_seconds) for hazard in hazards.values())
 
 
 def too_many_faults(scenario: Scenario) -> str:
@@ -116,7 +117,7 @@ def simulate_campaigns(scenario: Scenario) -> Campaigns:
     hazards = hazards_of(scenario)
     count = seed_count(hazards, scenario.faults.campaign_days * DAY)
     protections = [_protected(scenario, name, hazards, count) for name in variant_names("protections")]
-    rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    rate = total(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     return Campaigns(tuple(sorted(protections, key=lambda protection: -protection.share)), hazards, 1 / rate if rate else None)
 
 

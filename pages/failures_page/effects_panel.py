@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.campaign.accuracy import AccuracyEffect, accuracy_effect, many_faults_sentence
+from engine.core.arithmetic import total
 from engine.core.figures import signed
 from engine.errors import EmberpoolError
 from engine.registry import load_variant, variant_names
@@ -61,7 +62,7 @@ def recoveries_sentence(protection: ProtectionCampaigns) -> str:
     if not (runs and lossy):
         return ""
     recoveries = [recovery for run in runs for recovery in run.recoveries]
-    taken_back = sum(recovery.mlp_batches - recovery.embedding_batches for recovery in recoveries)
+    taken_back = total(recovery.mlp_batches - recovery.embedding_batches for recovery in recoveries)
     return many_faults_sentence(len(recoveries) / len(runs), fmean(run.batches for run in runs), taken_back / len(runs))
 
 

@@ -6,6 +6,8 @@ A picture that states the width of each text looks the same with another font.
 import re
 from html import unescape
 
+from engine.core.arithmetic import total
+
 # Advance widths from the font's metrics, in thousandths of the font's size.
 GROUPS = {
     191: "'",
@@ -37,7 +39,7 @@ SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')
 
 def length(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text, in the unit of its size."""
-    return sum(WIDTHS.get(letter, OTHER_WIDTH) for letter in text) / 1000 * size * (BOLD_RATIO if bold else 1)
+    return total(WIDTHS.get(letter, OTHER_WIDTH) for letter in text) / 1000 * size * (BOLD_RATIO if bold else 1)
 
 
 def add_lengths(svg: str) -> str:

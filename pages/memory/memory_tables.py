@@ -6,6 +6,7 @@ from math import log
 
 import pandas as pd
 
+from engine.core.arithmetic import total
 from engine.core.figures import exact, figure, percent
 from engine.hardware.concurrency import LINE
 from engine.hardware.devices.cxl import link_latency
@@ -146,8 +147,8 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
             f"load takes at most {figure(sensitivity.filling_latency, 'ns')}."
         )
     busy, waited = (
-        sum(task.busy_seconds for task in sensitivity.link_tasks),
-        sum(task.exposed_seconds for task in sensitivity.link_tasks),
+        total(task.busy_seconds for task in sensitivity.link_tasks),
+        total(task.exposed_seconds for task in sensitivity.link_tasks),
     )
     hidden = sorted(sensitivity.link_tasks, key=lambda task: task.exposed_seconds - task.busy_seconds)[:2]
     parts = " and ".join(

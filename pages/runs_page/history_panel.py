@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from engine.core.arithmetic import total
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.results import csv_table
@@ -112,7 +113,7 @@ def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
 
     Beyond MOST_WHOLE points it has the varied knobs and the results alone.
     """
-    if sum(run.num_results for run in chosen_runs) > MOST_WHOLE:
+    if total(run.num_results for run in chosen_runs) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
     return csv_table.csv_of(history.table_rows(runs.STORE, [run.request for run in chosen_runs]))
 

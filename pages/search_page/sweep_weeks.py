@@ -12,6 +12,7 @@ import streamlit as st
 from engine.analysis.objective import Constraint
 from engine.analysis.over_weeks import CAMPAIGN_METRICS, campaign_metrics
 from engine.campaign.fault_stream import hazards_of
+from engine.core.arithmetic import total
 from engine.core.figures import count
 from engine.sweep.sweep import Sweep
 from engine.units import DAY
@@ -42,7 +43,7 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
     numbers_by_point = _numbers_by_point(sweep.digest)
     unknown_points = [int(point) for point in points if point not in numbers_by_point]
     scenarios = tuple(sweep[point] for point in unknown_points)
-    faults = sum(campaigns.expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
+    faults = total(campaigns.expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
     if faults > MOST_FAULTS:
         return table, (
             f"The campaigns of {count(len(unknown_points))} points would have {count(faults)} faults, more than the "

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from engine.core import figures
+from engine.core.arithmetic import total
 from engine.insight import running_costs
 from engine.registry import load_variant
 from engine.results.result import Result
@@ -84,7 +85,7 @@ def wait_sentence(results: Results, scenario: Scenario) -> str:
         return f"{system_title(fastest_systems[0])} {itself}."
     extra_waits = {cause: amount - fastest_waits.get(cause, 0.0) for cause, amount in _waits(ran_results[slower_system]).items()}
     main_causes = sorted(
-        (cause for cause, amount in extra_waits.items() if amount > MIN_WAIT_SHARE * sum(extra_waits.values())),
+        (cause for cause, amount in extra_waits.items() if amount > MIN_WAIT_SHARE * total(extra_waits.values())),
         key=lambda cause: -extra_waits[cause],
     )
     cause_texts = join_names(f"{result_text(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])

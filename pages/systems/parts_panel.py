@@ -5,6 +5,7 @@ import streamlit as st
 
 from engine.analysis import part_loads
 from engine.analysis.part_loads import PartLoads
+from engine.core.arithmetic import total
 from engine.core.figures import figure
 from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
@@ -66,13 +67,13 @@ def _draw_bars(all_loads: PartLoads) -> None:
 
 def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
     """Return a row for each part and kind of work, for the `max_parts` slowest parts."""
-    loads = sorted(all_loads.loads, key=lambda part_load: -sum(part_load.seconds))[:max_parts]
+    loads = sorted(all_loads.loads, key=lambda part_load: -total(part_load.seconds))[:max_parts]
     rows = [
         {
             "part": f"{all_loads.title} {part_load.part}",
             "work": work,
             "ms": seconds / MS,
-            "whole": sum(part_load.seconds) / MS,
+            "whole": total(part_load.seconds) / MS,
             "slowest": part_load is loads[0],
             "even": all_loads.even_seconds / MS,
             "held": part_load.table_bytes / GB,

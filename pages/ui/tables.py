@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.core.arithmetic import total
 from engine.core.arrays import Row
 from engine.results.result import Result
 from pages.ui import palette
@@ -142,9 +143,9 @@ def power_pace(result: Result) -> tuple[float, float]:
     They are the mean over batches of a full run, or else those of the steady state.
     """
     elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
-    watts = sum(row["Static energy [J]"] for row in result.devices) / elapsed
+    watts = total(row["Static energy [J]"] for row in result.devices) / elapsed
     if result.training:
-        return watts, sum(row["Dynamic energy [J]"] for row in result.devices) / len(result.training)
+        return watts, total(row["Dynamic energy [J]"] for row in result.devices) / len(result.training)
     return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
 
 

@@ -2,6 +2,7 @@
 
 from math import isinf
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, exact, factor, figure, percent
 from engine.core.graph import STAGES
 from engine.insight.decomposition import SWAPPABLE_STEPS, Change, Decomposition
@@ -37,7 +38,7 @@ def headline(decomposition: Decomposition) -> str:
         if largest_step.order_gap > PAIR_SHARE * largest_step.saved.seconds
         else (largest_step,)
     )
-    saved, names = sum(step.saved.seconds for step in savers), " and ".join(_lower_first(step.name) for step in savers)
+    saved, names = total(step.saved.seconds for step in savers), " and ".join(_lower_first(step.name) for step in savers)
     return f"{speedup_text}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(decomposition.start_cost.seconds)}"
 
 

@@ -1,4 +1,4 @@
-"""Provenance: do results, rows and links say with which kernels they were made, and what follows the kernel?"""
+"""Do floats add up alike on every Python, and do results, rows and links say with which arithmetic they were made?"""
 
 import json
 import os
@@ -6,12 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from engine.commands import sweep_tables
 from engine.commands.sweep_arguments import SweepQuestions
-from engine.core.arithmetic import arithmetic
+from engine.core.arithmetic import arithmetic, total
+from engine.core.points.per_point import PerPoint
 from engine.errors import BadLink
 from engine.results.result import from_json
 from engine.scenario.keys import key
@@ -28,6 +30,17 @@ from tests import ROOT
 
 OTHER = "OpenBLAS-Elsewhere.NumPy-baseline"
 BATCHES = {"run.batches": 30, "run.evaluations": 1}
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [([0.1] * 10, 0.9999999999999999), ([1e16, 1.0, -1e16], 0.0), ([2, 0.1, 0.2, 0.3], 2.6), ([3, 4], 7), ([], 0)],
+)
+def test_a_total_rounds_after_each_addition_whatever_the_python(terms, expected):
+    """Expected is what `sum` of Python 3.11 gives; that of 3.12 gives 1.0 for the first and 1.0 for the second."""
+    assert repr(total(iter(terms))) == repr(expected)
+    columns = total([PerPoint(np.array([term, 2.0 * term])) for term in terms])
+    assert not terms or columns.values.tolist() == [expected, 2.0 * expected]
 
 
 def test_a_result_names_its_kernels_and_says_so_where_they_are_others():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.arrays import Floats, Ints
 from ...core.figures import count, figure, percent
 from ...core.memo import memoised
@@ -229,4 +230,4 @@ def cache_lines(s: Scenario, cache_size: CacheSize, names: Sequence[str] = ()) -
     for table, rows, gigabytes, hits in shares[:MAX_SHOWN_TABLES]:
         yield f"  table {table}: {count(rows, 'row')}, {figure(gigabytes, 'GB')}, hits {percent(hits / 100)}"
     if other_shares := shares[MAX_SHOWN_TABLES:]:
-        yield f"  {count(len(other_shares), 'other table')}: {figure(sum(share.gigabytes for share in other_shares), 'GB')}"
+        yield f"  {count(len(other_shares), 'other table')}: {figure(total(share.gigabytes for share in other_shares), 'GB')}"

@@ -9,6 +9,7 @@ from itertools import product
 from math import floor
 from typing import Any
 
+from ...core.arithmetic import total
 from ...core.figures import count, figure, percent
 from ...errors import BadKnob, CannotRun
 from ...estimates import estimates
@@ -113,7 +114,7 @@ def _price(s: Scenario) -> tuple[float, float]:
     prices = [devices[name].price for name in ("gpu", "dram")]
     if None in prices:
         raise BadKnob(f"machine.gpu={sized.gpu} or the DRAM of its host has no published price; choose another GPU.")
-    return sum(price or 0.0 for price in prices), nodes(sized) * (sized.host_dram_GiB or 0.0)
+    return total(price or 0.0 for price in prices), nodes(sized) * (sized.host_dram_GiB or 0.0)
 
 
 def way_lines(s: Scenario, budget: float, machines: Sequence[PricedMachine]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
+from ...core.arithmetic import total
 from ...core.catalog import form
 from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
@@ -194,6 +195,6 @@ def _estimated(points: Sequence[DesignPoint], observed: Observations) -> list[Ca
 
 def _cost(point: DesignPoint, steady: Steady) -> CandidateEstimate:
     prices = [device.price for device in point.machine.devices.values()]
-    capital = None if None in prices else float(sum(price or 0.0 for price in prices))
+    capital = None if None in prices else float(total(price or 0.0 for price in prices))
     step, joules = float(steady.step), float(steady.energy)
     return CandidateEstimate(step, joules, room_watts(point.machine.scenario, joules / step), capital, "", point.machine.settled)

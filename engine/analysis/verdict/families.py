@@ -5,6 +5,7 @@ A verdict compares the best machines of the families.
 
 from collections.abc import Mapping
 
+from ...core.arithmetic import total
 from ...hardware.devices.dram import grade_name
 from ...systems.system import Settled
 
@@ -32,9 +33,10 @@ FAMILY_BY_MEMORY: Mapping[str, str] = {
 def lowest_memory(settled: Settled) -> str:
     """Return the slowest memory that holds a noticeable share of a machine's rows."""
     bytes_by_memory = settled.system.nbytes_by_memory(settled.scenario)
-    total = sum(bytes_by_memory.values())
+    placed = total(bytes_by_memory.values())
     return next(
-        (place for place in FAMILY_BY_MEMORY if bytes_by_memory.get(place, 0.0) > MIN_ROW_SHARE * total), settled.system.memory
+        (place for place in FAMILY_BY_MEMORY if bytes_by_memory.get(place, 0.0) > MIN_ROW_SHARE * placed),
+        settled.system.memory,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from ...core.arithmetic import total
 from ...core.figures import count, exact
 from ...errors import BadKnob, EmberpoolError
 from ...estimate import estimate
@@ -71,7 +72,7 @@ def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> Fai
     """
     machine = scenario.machine
     row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
-    rate = sum(1 / hazard.mtbf for hazard in node_hazards(hazards_of(scenario)).values() if hazard.mtbf)
+    rate = total(1 / hazard.mtbf for hazard in node_hazards(hazards_of(scenario)).values() if hazard.mtbf)
     rate /= row.nodes if each_node else 1
     if not period and rate:
         periods = [name for name, seconds in PERIODS.items() if rate * seconds >= 0.9995] or ["year"]

@@ -11,6 +11,7 @@ from statistics import fmean
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.figures import count, exact, factor, figure, percent
 from ...errors import CannotRun, EmberpoolError
 from ...estimate import estimate
@@ -228,7 +229,7 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
     if not logs:
         return f"{slower} instead of {figure(loss.bare_step, 's')}."
     longest_row = max(logs, key=lambda row: row["Exposed [s]"])
-    table_seconds = sum(
+    table_seconds = total(
         row["Busy [s]"] for row in rows if row["Device"] == longest_row["Device"] and row["Stage"] != "Checkpoint"
     )
     busy_text = f", busy with the tables for {figure(table_seconds, 's')}" if table_seconds else ""
@@ -252,7 +253,7 @@ def title_in_sentence(title: str) -> str:
 
 def cost_of_failure(loss: ProtectionLoss, hazards: Mapping[str, Hazard]) -> float | None:
     """Return the mean cost of a fault in seconds; None without random faults."""
-    rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
+    rate = total(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     return loss.share.failures / rate if rate and loss.share else None
 
 

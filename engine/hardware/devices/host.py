@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ...core.arithmetic import total
 from ...core.constants import Constant
 from ...core.figures import exact
 from ...core.row_sizes import mean_over_rows
@@ -103,7 +104,7 @@ def _table_by_table(host: HostRates, work: HostEmbedding) -> Any:
         if work.updates
         else ((host.lookup_times, 1.0),)
     )
-    return sum(share * _of_tables(host, work, rates) for rates, share in costs)
+    return total(share * _of_tables(host, work, rates) for rates, share in costs)
 
 
 def _of_tables(host: HostRates, work: HostEmbedding, rates: UpdateRates) -> Any:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.arrays import Floats, Ints, Words
 
 BLOCKS, HELD_BACK = 32, 4  # every fourth block is held back
@@ -134,7 +135,7 @@ def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are
 def generated_counts(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
     """Return the generator's lookups, in blocks of `sizes` lookups as in the file."""
     batches: list[Ints] = []
-    lookups = sum(sizes)
+    lookups = total(sizes)
     while sum(map(len, batches)) < lookups:
         batches.append(ids(len(batches)))
     row_numbers = np.concatenate(batches)[:lookups]

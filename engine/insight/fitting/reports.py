@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ...core.arithmetic import total
 from ...core.arrays import Row
 from ...core.figures import count, exact, figure, percent
 from ...scenario.presets import preset
@@ -190,7 +191,7 @@ def _counts(table: int, tally: UseSpectrum) -> Row:
 
 def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
     """Return exact counts as text lines for people."""
-    lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "rows_seen"))
+    lookups, rows_seen = (total(getattr(tally, name) for tally in tallies) for name in ("lookups", "rows_seen"))
     lines = [
         f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
         "each counted. Shares are of a",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import figures
+from ...core.arithmetic import total
 from ...scenario.scenario import Scenario, per_table
 from ...workload.readers.digest_check import digest_check
 from ...workload.readers.file_tables import HASHED, SampleShape, knob_changes
@@ -68,7 +69,7 @@ class FileShape:
         hashed = len(pairs) - len(fits)
         words = [f"hashed into fewer rows than there are ids in {hashed} of {len(pairs)} tables"] if hashed else []
         if fits:
-            empty, sizes = sum(size - ids for ids, size in fits), sum(size for _, size in fits)
+            empty, sizes = total(size - ids for ids, size in fits), total(size for _, size in fits)
             words.insert(
                 0, f"numbered in the order first seen, and {figures.count(empty)} of {figures.count(sizes, 'row')} stay empty"
             )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
+from ...core.arithmetic import total
 from ...core.arrays import Floats
 from ...core.figures import percent
 from ...hardware.devices.gpu import SECTOR
@@ -125,7 +126,7 @@ def _framework_constants(timed: Sequence[TimedOperator], gpu: Mapping[str, Measu
     call = layer / LAYER_KERNELS
     loss = operators_of_kind(timed, "loss calls")[0]
     queued = [operators_of_kind(timed, f"{kind} {QUEUED}") for kind in ("lookup", "gradient", "update SGD")]
-    table = sum(float(np.median([operator.timing.seconds for operator in kind])) for kind in queued)
+    table = total(float(np.median([operator.timing.seconds for operator in kind])) for kind in queued)
     fixed = max(0.0, loss.timing.seconds - LOSS_KERNELS * call)
     return {
         "training-loop": uncertain_figure(fixed / MS, loss.timing.spread, "the loss of two samples, queued, less its kernels"),

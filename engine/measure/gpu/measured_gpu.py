@@ -9,6 +9,7 @@ from time import sleep
 from typing import Any, NamedTuple
 
 from ...core import catalog
+from ...core.arithmetic import total
 from ...core.figures import percent
 from ...errors import BadInput
 from ...hardware.devices.gpu import ACCELERATORS
@@ -150,11 +151,11 @@ def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
     def distance(part: str) -> float:
         gpu = ACCELERATORS[part]
         catalogue_constants = {"memory": gpu.memory, "memory-bandwidth": gpu.bandwidth, "fp32-peak": gpu.peak}
-        rate_distance = sum(
+        rate_distance = total(
             abs(log(constants[key].value / constant.value)) for key, constant in catalogue_constants.items() if key in constants
         )
         name_mismatches = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
-        return rate_distance + 100.0 * sum(name_mismatches)
+        return rate_distance + 100.0 * total(name_mismatches)
 
     return min((part for part in catalog.part_names_of("gpu") if part in catalog.shipped("gpu")), key=distance)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ...core import catalog
+from ...core.arithmetic import total
 from ...core.figures import figure, percent, signed
 from ...errors import BadInput
 from ...estimates import estimates
@@ -191,7 +192,7 @@ def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
     """Return the score as a sentence, with the number of shapes that were left out."""
     left_out_reasons = ", ".join(f"{count} for {reason}" for reason, count in prediction_set.left_out.items())
     left_out_note = (
-        f" {sum(prediction_set.left_out.values())} drawn models were left out: {left_out_reasons}." if left_out_reasons else ""
+        f" {total(prediction_set.left_out.values())} drawn models were left out: {left_out_reasons}." if left_out_reasons else ""
     )
     trial_score = score(trials)
     if trial_score is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...core import catalog, figures
+from ...core.arithmetic import total
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_forms
 from ...hardware.devices.dram import DIMMS_GiB
@@ -170,7 +171,7 @@ def _products(node: Node) -> Iterator[str]:
 
 def _bays(node: Node) -> Iterator[str]:
     """Yield sentences if expander bays or drive bays run out."""
-    bays_needed, bays = sum(card.number for card in node.expander_bay_parts), round(node.chassis.expanders.value)
+    bays_needed, bays = total(card.number for card in node.expander_bay_parts), round(node.chassis.expanders.value)
     if bays_needed > bays:
         yield f"{_count_sentence(node.expander_bay_parts)} {_need(bays_needed, 'expander bay')}; {node.chassis_name} has {bays}."
     drives, room = node.drives, round(node.chassis.bays.value)
@@ -188,9 +189,9 @@ def _lanes(node: Node) -> Iterator[str]:
         LaneUsers(int("gatherer" in node.devices), "gather card", CARD_LANES),
     )
     wants = [user for user in lane_users if user.number]
-    need, free_lanes = sum(user.number * user.lanes for user in wants), round(node.chassis.lanes.value)
+    need, free_lanes = total(user.number * user.lanes for user in wants), round(node.chassis.lanes.value)
     if need > free_lanes:
-        parts_need = f"{_count_sentence(wants)} {_need(need, 'PCIe lane', sum(user.number for user in wants))}"
+        parts_need = f"{_count_sentence(wants)} {_need(need, 'PCIe lane', total(user.number for user in wants))}"
         yield f"{parts_need}; {node.chassis_name} has {free_lanes} free."
 
 
@@ -201,7 +202,7 @@ def _supplies(node: Node) -> Iterator[str]:
     """
     machine, full_power_devices = node.machine, ("gpu", "host", "remote")
     devices = powered_devices(node.settled.scenario.system, machine)
-    rest = sum(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
+    rest = total(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
     gpus = gpus_in_node(machine) * max_watts(machine) if "gpu" in devices else 0.0
     watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > rating:

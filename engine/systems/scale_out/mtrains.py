@@ -6,6 +6,7 @@ from the drives while this batch trains. Only headline results are known, as we 
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.constants import Constant
 from ...core.graph import Demand, Names, Task
 from ...core.points.numbers import as_float
@@ -52,8 +53,8 @@ def _fetch(uneven: FarSkews, t: Traffic, predecessors: Names, previous_batch_pre
     demands = (
         Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below_dram)),
         Demand("pmem", RowReads(level.scm, in_scm.row, skew=uneven.below_dram)),
-        Demand("dram", RowReads(sum(level) + level.scm + level.drives, row, skew=uneven.node)),
-        Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.TO_GPU),
+        Demand("dram", RowReads(total(level) + level.scm + level.drives, row, skew=uneven.node)),
+        Demand("pcie", Copy(total(level) * mean_bytes(row), skew=uneven.gpu), gpu.TO_GPU),
     )
     return Task("Prefetch" if prefetch else "Fetch rows", "Embedding", demands, predecessors, previous_batch_predecessors)
 

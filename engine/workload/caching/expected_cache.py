@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.arrays import Floats
 from ...core.memo import memoised, point_by_point
 from ...scenario.scenario import Scenario, per_table
@@ -143,7 +144,7 @@ def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> 
 
 def _hashed(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """Hashing: a random share of all rows is held for good."""
-    share = min(1.0, capacity / sum(per_table(s.model, "num_embeddings")))
+    share = min(1.0, capacity / total(per_table(s.model, "num_embeddings")))
     return CacheState(space.rows * (1 - share), 0.0, refused=None)
 
 
@@ -297,7 +298,7 @@ def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     All lookups of a popular sample are among the `capacity` most popular rows. The mean of z^(a sample's lookups) over popular
     samples is the share of samples at z = 1; its slope there counts lookups.
     """
-    if capacity >= sum(per_table(s.model, "num_embeddings")):
+    if capacity >= total(per_table(s.model, "num_embeddings")):
         return 1.0, 1.0
     (rows, mass), pooling, cv = hottest_by_table(s, capacity), np.array(per_table(s.model, "pooling")), np.array(length_cv(s))
     groups, laws = linked_tables(s), popularities(s)

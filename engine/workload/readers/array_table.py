@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
+from ...core.arithmetic import total
 from ...core.figures import count
 from ...errors import BadFile, UndescribedTable
 from . import conversions, zipped
@@ -142,7 +143,7 @@ def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[st
     for low in range(0, samples, BLOCK_ROWS):
         high = min(low + BLOCK_ROWS, samples)
         parts = {array: _native(values[low:high]) for array, values in arrays.items()}
-        count_touched(sum(part.nbytes for part in parts.values()))
+        count_touched(total(part.nbytes for part in parts.values()))
         column_cells = {column: _column(parts[array], part) for column, (array, part) in columns.items()}
         yield Rows(name, np.arange(low + 1, high + 1), column_cells)
         watch(high / samples, f"reading {name}")

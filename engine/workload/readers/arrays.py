@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from ...core.arithmetic import total
 from ...core.figures import count
 from ...errors import BadFile
 from . import conversions, mapping, zipped
@@ -104,8 +105,8 @@ def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     check_samples(name, values)
     fields = ids if multi_hot else [ids[0][:, column : column + 1] for column in range(ids[0].shape[1])]
     pooling = tuple(int(field.shape[1]) for field in fields)
-    if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= sum(pooling) <= MOST_LOOKUPS:
-        raise BadFile(f"{name} has samples of {len(fields)} fields with {sum(pooling)} ids; give arrays with some of both.")
+    if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= total(pooling) <= MOST_LOOKUPS:
+        raise BadFile(f"{name} has samples of {len(fields)} fields with {total(pooling)} ids; give arrays with some of both.")
     kind = "mlperf" if multi_hot else "torchrec"
     return Recording(name, dense, tuple(fields), values, pooling, False, kind)
 

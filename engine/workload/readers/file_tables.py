@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import figures
+from ...core.arithmetic import total
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
 from ...core.jit import entry_kernel
@@ -178,12 +179,12 @@ def numbering_note(scenario: Scenario, file: Recording) -> str:
     counted_uses = [use for use in uses if use.used_rows is not None]
     words = [f"Ids are numbered as rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
     words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(uses))}"] if hashed else []
-    merged = sum(max((use.distinct_ids or 0) - (use.used_rows or 0), 0) for use in counted_uses)
-    ids = sum(use.distinct_ids or 0 for use in counted_uses)
+    merged = total(max((use.distinct_ids or 0) - (use.used_rows or 0), 0) for use in counted_uses)
+    ids = total(use.distinct_ids or 0 for use in counted_uses)
     words += [f"{figures.count(merged)} of {figures.count(ids, 'id')} share another id's row"] if merged else []
     if len(counted_uses) < len(uses):
         words.append(f"{_tables(len(uses) - len(counted_uses), len(uses))} have more ids than are counted")
-    empty, rows = sum(use.rows - (use.used_rows or 0) for use in counted_uses), sum(use.rows for use in counted_uses)
+    empty, rows = total(use.rows - (use.used_rows or 0) for use in counted_uses), total(use.rows for use in counted_uses)
     return "; ".join(words) + (f"; {figures.count(empty)} of {figures.count(rows, 'row')} stay empty." if counted_uses else ".")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import figures
+from ...core.arithmetic import total
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
 from ...core.jit import entry_kernel, inner_kernel
@@ -107,7 +108,7 @@ def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> 
 
     The limit does not depend on the computer's memory.
     """
-    while sum(index.count for index in indexes if not index.is_full) > max_ids:
+    while total(index.count for index in indexes if not index.is_full) > max_ids:
         max((index for index in indexes if not index.is_full), key=lambda index: index.count).drop()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.arrays import Ints, Singles, Words, run_positions
 from ...core.figures import count, exact
 from ...errors import BadFile
@@ -142,7 +143,7 @@ class Recording:
         if isinstance(tokens, np.ndarray):
             count_touched(len(rows) * abs(tokens.strides[0]))
         else:
-            count_touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
+            count_touched(len(rows) * total({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
             tokens, token_rows = np.concatenate([token_words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
         *starts, sample_width = self.starts
         return tokens.reshape(-1), token_rows[:, None] * sample_width + starts, np.repeat([self.pooling], len(token_rows), axis=0)

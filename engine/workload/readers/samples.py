@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...core import figures
+from ...core.arithmetic import total
 from ...core.process import physical_memory
 from ...errors import BadFile
 from .mapped import count_touched, map_array
@@ -43,7 +44,7 @@ class Samples:
     def _start(self, arrays: list[Any]) -> None:
         self._arrays, self._in_files = arrays, 0
         self._files: list[BinaryIO] = []
-        self.nbytes = sum(array.itemsize * int(np.prod(array.shape[1:])) for array in arrays)
+        self.nbytes = total(array.itemsize * int(np.prod(array.shape[1:])) for array in arrays)
 
     def __del__(self) -> None:
         self._close()
@@ -125,7 +126,7 @@ class Samples:
 
     def _take(self, mapped_arrays: list[Any], parts: list[tuple[int, int]], sort_index: int | None) -> None:
         part_arrays = [np.concatenate([array[low:high] for low, high in parts]) for array in mapped_arrays]
-        count_touched(sum(array.nbytes for array in part_arrays))
+        count_touched(total(array.nbytes for array in part_arrays))
         order = slice(None) if sort_index is None else np.argsort(part_arrays[sort_index], kind="stable")
         self.add(*(array[order] for array in part_arrays))
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ...core import figures
+from ...core.arithmetic import total
 from ...errors import BadFile
 from .mapped import map_array
 from .samples import Watch, temporary_file, too_large_refusal, unwatched
@@ -84,7 +85,7 @@ def archive_headers(path: Path) -> Mapping[str, Header]:
     """
     with _open_archive(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-        size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
+        size, unpacked = path.stat().st_size, total(member.file_size for member in members)
         if unpacked > max(EXPANSION * size, FREE_NBYTES) or len(members) > MOST_MEMBERS:
             size_text = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
             size_text += f", more than {EXPANSION} times as many"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....campaign.fault_stream import hazards_of
+from ....core.arithmetic import total
 from ....scenario.data import BY_TABLE
 from ....scenario.groups import Model
 from ....scenario.machine import YEARS
@@ -46,8 +47,8 @@ def _lookups_at(s: Scenario, num_lookups: float) -> tuple[Scenario, Scaled]:
     """Return a model with so many lookups a sample; with less than one a table it has fewer tables."""
     tables = s.model.num_tables
     if num_lookups >= tables:
-        return with_values(s, {"model.pooling": scaled_lookups(s.model, num_lookups / sum(per_table(s.model, "pooling")))}), ()
-    fewer, rows = max(1, round(num_lookups)), sum(per_table(s.model, "num_embeddings"))
+        return with_values(s, {"model.pooling": scaled_lookups(s.model, num_lookups / total(per_table(s.model, "pooling")))}), ()
+    fewer, rows = max(1, round(num_lookups)), total(per_table(s.model, "num_embeddings"))
     reset_lists: dict[str, Any] = {f"data.{name}": () for name in BY_TABLE if len(getattr(s.data, name)) > 1}
     reset_lists |= {"data.bag_length_cv": ()} if len(s.data.bag_length_cv) > 1 else {}
     return with_values(
@@ -109,7 +110,7 @@ def _evenly(low: float, high: float, count: int) -> tuple[float, ...]:
 AXES: Mapping[str, MapAxis] = {
     "size": MapAxis("Embedding tables [GB]", _evenly(10, 1e5, 25), _bytes_at, lambda s: table_bytes(s) / GB),
     "lookups": MapAxis(
-        "Lookups of a sample [rows]", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(sum(per_table(s.model, "pooling")))
+        "Lookups of a sample [rows]", _evenly(1, 1e4, 17), _lookups_at, lambda s: float(total(per_table(s.model, "pooling")))
     ),
     "failures": MapAxis("Power losses [a day]", _evenly(0.01, 100, 17), _failures_at, _losses_a_day),
     "pmem-price": MapAxis(

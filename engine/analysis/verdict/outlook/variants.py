@@ -6,6 +6,7 @@ from typing import Any
 
 from ....campaign.fault_stream import campaign_faults
 from ....core import figures
+from ....core.arithmetic import total
 from ....errors import EmberpoolError
 from ....faults.fault import class_mtbf
 from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
@@ -72,7 +73,7 @@ def tables_text(s: Scenario) -> str:
 
 def lookups_text(s: Scenario) -> str:
     """Return the number of lookups of a sample as text."""
-    return f"{figures.count(sum(per_table(s.model, 'pooling')), 'lookup')} a sample"
+    return f"{figures.count(total(per_table(s.model, 'pooling')), 'lookup')} a sample"
 
 
 def _describe_after(

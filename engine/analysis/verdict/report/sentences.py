@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
 from ....core import figures
+from ....core.arithmetic import total
 from ....insight.running_costs import price_note, price_unit, running_cost_unit
 from ....registry import load_variant
 from ....scenario.machine import HOURS
@@ -35,13 +36,13 @@ def inputs_sentence(question: VerdictQuestion) -> str:
     """Return a sentence with the inputs of a verdict."""
     model, data_knobs = question.base.model, question.base.data
     rows_by_table, equal_rows = model.num_embeddings, len(model.num_embeddings) == 1
-    rows = figures.count(rows_by_table[0], "row") if equal_rows else f"{figures.count(sum(rows_by_table), 'row')} in all"
+    rows = figures.count(rows_by_table[0], "row") if equal_rows else f"{figures.count(total(rows_by_table), 'row')} in all"
     requirements_text = ", ".join(requirements(question.requirement)) or "no speed or budget required"
     dims, optimizers = per_table(model, "embedding_dim"), dict.fromkeys(per_table(model, "optimizer"))
     width_text = f" × {dims[0]}" if len({*dims}) == 1 else f", {min(dims)} to {max(dims)} wide"
     return (
         f"Computed for {figures.count(model.num_tables, 'table')} of {rows}{width_text}, "
-        f"{figures.count(sum(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data_knobs.popularity}, "
+        f"{figures.count(total(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data_knobs.popularity}, "
         f"{' and '.join(optimizers)}, "
         f"batches of {figures.count(data_knobs.batch_size)}; {requirements_text}; "
         f"{figures.exact(question.base.machine.training_hours_a_month)} hours of training a month, "

@@ -174,7 +174,7 @@ def _size(head: bytes) -> int:
     if signature != b"PK\x03\x04" or not head[LOCAL_HEADER.size :][:name_nbytes].endswith(b"/data.pkl"):
         return 0
     storages = {tensor.storage.key: tensor.storage for tensor in _Unpickler(io.BytesIO(head[start:])).load()}
-    return sum(storage.numbers * storage.kind.itemsize for storage in storages.values())
+    return sum(int(storage.numbers * storage.kind.itemsize) for storage in storages.values())
 
 
 def _tensors(name: str, archive: zipfile.ZipFile) -> list[Tensor]:

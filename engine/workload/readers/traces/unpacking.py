@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
+from ....core.arithmetic import total
 from ....core.figures import figure
 from ....errors import BadFile
 from ..blocks import changed_refusal, short_path
@@ -171,7 +172,7 @@ def _has_room(folder: Path, needed_nbytes: int) -> bool:
     Files are removed where there are too many, or where room is short.
     """
     kept_files = sorted((path for path in folder.iterdir() if path.name != LOCK), key=lambda path: path.stat().st_mtime_ns)
-    if _free_nbytes(folder) + sum(path.stat().st_size for path in kept_files) <= needed_nbytes + SPARE_NBYTES:
+    if _free_nbytes(folder) + total(path.stat().st_size for path in kept_files) <= needed_nbytes + SPARE_NBYTES:
         return False
     while kept_files and (len(kept_files) >= MAX_KEPT_FILES or _free_nbytes(folder) <= needed_nbytes + SPARE_NBYTES):
         kept_files.pop(0).unlink(missing_ok=True)
