@@ -26,7 +26,7 @@ PACKAGES = ("numpy", "numba", "scipy", "pandas")
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # of every member: equal runs make equal files
 MAX_BYTES = 64 * 2**20  # of a member that is read
 TRAINING_WORDS = ("Loss", "AUC", "Accuracy")  # names of training's results begin with one of these
-TRAINING_TOLERANCE = 1e-3  # absolute difference that they may have on another kind of processor
+TRAINING_TOLERANCE = 1e-3  # absolute difference that they may have with other arithmetic
 TABLES = ("breakdown", "devices", "training", "events", "books", "timeline")
 NOT_AN_ARTEFACT = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, RecursionError, NotImplementedError)
 
@@ -91,7 +91,7 @@ def _has_form(content: Mapping[str, Any]) -> bool:
 def differences(artefact: Artefact, recomputed: Result) -> Iterator[str]:
     """Yield a line for each knob or number that differs: name, stored value, present value.
 
-    Numbers of training may differ by TRAINING_TOLERANCE if other arithmetic kernels computed them; all else must be equal.
+    Numbers of training may differ by TRAINING_TOLERANCE if other arithmetic computed them; all else must be equal.
     """
     stored, now = artefact.content, json.loads(json.dumps(recomputed.as_json()))
     same_kernels = stored.get("arithmetic") == recomputed.arithmetic

@@ -1,20 +1,24 @@
-"""Sums that every Python rounds alike, and the names of the linear-algebra and NumPy kernels of this process.
+"""Sums that every Python rounds alike, and the names of the Python, NumPy and BLAS kernels of this process.
 
-A result records these names. Full runs were compared under OpenBLAS's kernels for SkylakeX and for Haswell, and with NumPy's
-AVX-512 kernels switched off: their time, energy and wear are equal to the byte, and an estimate's numbers are equal to twelve
-digits. A trained loss differs from its eighth digit on.
+A result records these names. Time, energy, wear and cost are equal to the byte on Python 3.11, 3.12 and 3.13. Full runs were
+compared under OpenBLAS's kernels for SkylakeX and for Haswell, and with NumPy's AVX-512 kernels switched off: their time, energy
+and wear are equal to the byte, and an estimate's numbers are equal to twelve digits. A trained loss differs from its eighth digit
+on.
 """
 
 import sys
 from collections.abc import Collection, Iterable
 from functools import cache, reduce
 from operator import add
+from platform import python_version
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.lib.introspect import opt_func_info
 from threadpoolctl import threadpool_info
 
 Term = TypeVar("Term")
+PYTHON, NUMPY = (".".join(release.split(".")[:2]) for release in (python_version(), np.__version__))  # such as 3.11 and 2.4
 
 
 def total(terms: Iterable[Term], start: Any = 0) -> Term:
@@ -29,15 +33,15 @@ def total(terms: Iterable[Term], start: Any = 0) -> Term:
 
 @cache
 def arithmetic() -> str:
-    """Return the names of this process's BLAS and NumPy kernels as one text.
+    """Return the names of this process's BLAS kernels, NumPy with its kernels, and Python as one text.
 
-    For example, "OpenBLAS-SkylakeX.NumPy-X86_V4".
+    For example, "OpenBLAS-SkylakeX.NumPy-2.4-X86_V4.Python-3.11".
     """
     blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
     blas = "-".join(filter(None, (BLAS_NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))
     target = opt_func_info("^exp$", "float64").get("exp", {}).get("dd", {}).get("current", "baseline")
-    return f"{blas}.NumPy-{target.partition('(')[0]}"
+    return f"{blas}.NumPy-{NUMPY}-{target.partition('(')[0]}.Python-{PYTHON}"
 
 
 @cache
@@ -58,15 +62,15 @@ BLAS_NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas":
 
 
 def other_kernels_note(kernels: str) -> tuple[str, ...]:
-    """Return a note on a result that other kernels than this process's have computed.
+    """Return a note on a result that another Python or other kernels than this process's have computed.
 
-    `kernels` are the names of the kernels that computed the result. Return () if this process uses the same kernels.
+    `kernels` are the names that the result records. Return () if they are this process's, or if there are none.
     """
     if kernels in ("", arithmetic()):
         return ()
     return (
         (
-            f"Made with {kernels[:MAX_KERNEL_LETTERS]}; this computer computes with {arithmetic()}: loss and AUC can differ "
+            f"Made with {kernels[:MAX_KERNEL_LETTERS]}; this computer computes with {arithmetic()}. Loss and AUC can differ "
             "from the fifth digit on; time and energy are the same."
         ),
     )
@@ -79,8 +83,8 @@ def mixed_kernels_note(kernel_names: Collection[str]) -> str:
     """
     if len(kernel_names) < 2:
         return ""
-    kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown kernels" for kernels in kernel_names)[:3])
+    kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown arithmetic" for kernels in kernel_names)[:3])
     return (
-        f"Trained on {len(kernel_names)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the "
-        "fifth digit on; time and energy are the same. The CSV's column arithmetic has the processor of each row."
+        f"Trained with {len(kernel_names)} kinds of arithmetic ({kinds}): loss and AUC of equal scenarios can differ from the "
+        "fifth digit on; time and energy are the same. The CSV's column arithmetic has the kind of each row."
     )

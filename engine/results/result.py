@@ -37,7 +37,7 @@ class Result:
     timeline: of a few steady-state batches: Device, Task, Stage, Batch, Start [ms], End [ms], Background.
     warnings: sentences of caution.
     finding: sentences that explain the time of a batch.
-    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
+    arithmetic: the names of the BLAS kernels, NumPy and Python that trained the model.
     """
 
     scenario: Scenario
@@ -63,7 +63,7 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The warnings, and a sentence if another kind of processor trained the model."""
+        """The warnings, and a sentence if another Python, NumPy or kind of processor trained the model."""
         return (*self.warnings, *(other_kernels_note(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:

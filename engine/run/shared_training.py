@@ -145,7 +145,7 @@ class Training:
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
     refusal: the reason why the class cannot be trained, or ""; with a reason, the other fields are empty.
-    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
+    arithmetic: the names of the BLAS kernels, NumPy and Python that trained the model.
     """
 
     losses: tuple[float, ...] = ()

@@ -37,7 +37,7 @@ class TrainingOutcome:
     curve: the training curve.
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
-    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
+    arithmetic: the names of the BLAS kernels, NumPy and Python that trained the model.
     """
 
     curve: Curve = field(default_factory=Curve)

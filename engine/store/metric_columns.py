@@ -63,7 +63,7 @@ class Columns:
     state: for each point UNFINISHED, RAN, REFUSED or BROKEN.
     reasons: for points without numbers, the reason by position.
     last_row: the number of the newest row that was read.
-    kernels: the names of the BLAS and NumPy kernels that trained the points.
+    kernels: the names of the BLAS kernels, NumPy and Python that trained the points.
     """
 
     metrics: Mapping[str, Numbers]

@@ -121,7 +121,8 @@ def bar(place: str, caution: str = "") -> None:
     """Write the page's link into the address bar; draw Share, and a caution on the page's numbers."""
     share(
         place,
-        "This link has every knob and the seed, so it gives the same numbers; losses are equal on the same kind of processor.",
+        "This link has every knob and the seed, so it gives the same numbers. Losses are equal with the same Python, NumPy and "
+        "kind of processor.",
     )
     if caution:
         st.warning(escape_markdown(caution))

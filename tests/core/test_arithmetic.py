@@ -12,7 +12,7 @@ import pytest
 
 from engine.commands import sweep_tables
 from engine.commands.sweep_arguments import SweepQuestions
-from engine.core.arithmetic import arithmetic, total
+from engine.core.arithmetic import MAX_KERNEL_LETTERS, arithmetic, total
 from engine.core.points.per_point import PerPoint
 from engine.errors import BadLink
 from engine.results.result import from_json
@@ -103,3 +103,14 @@ def test_a_table_that_was_trained_on_two_kinds_of_processors_says_so(store):
             SweepQuestions(),
         )
         assert found.kernels == {arithmetic(), kernels}
+
+
+def test_the_name_has_python_and_numpy_and_fits_into_a_link():
+    assert f"NumPy-{np.__version__.rpartition('.')[0]}-" in arithmetic()
+    assert arithmetic().endswith(".Python-{}.{}".format(*sys.version_info))
+    other = arithmetic().replace(".Python-3.", ".Python-3.9")
+    for banner in (
+        links.open_link(f"preset=tiny&arithmetic={name}").banner for name in (other, arithmetic().replace("NumPy-", "NumPy-9"))
+    ):
+        assert "Loss and AUC can differ" in banner and "time and energy are the same" in banner
+    assert links.open_link(f"preset=tiny&arithmetic={arithmetic()}").banner == "" and len(arithmetic()) < MAX_KERNEL_LETTERS

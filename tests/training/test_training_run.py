@@ -1,5 +1,6 @@
 """Is a run of training a fold: cut, repeated or in another process, the same bytes? And is it judged rightly?"""
 
+import re
 from hashlib import sha256
 
 import numpy as np
@@ -122,7 +123,7 @@ def test_rows_alike_are_updated_to_the_bytes_of_always(kind):
     assert found.hexdigest()[:16] == ROW_DIGESTS[kind]
 
 
-KERNELS = "OpenBLAS-Haswell.NumPy-X86_V3"
+KERNELS = r"OpenBLAS-Haswell\.NumPy-[\d.]+-X86_V3\.Python-[\d.]+"
 SHORT = {"run.training": True, "run.batches": 4, "run.evaluations": 2, "data.held_out_samples": 256}
 BAGS = {"data.bag_length_cv": (0.5,), "model.pooling": (3,)}
 CASES = {
@@ -148,7 +149,7 @@ DIGESTS = {  # strict and relaxed, made before tables could be unlike
 }
 
 
-@pytest.mark.skipif(arithmetic() != KERNELS, reason="other kernels give other last digits")
+@pytest.mark.skipif(not re.fullmatch(KERNELS, arithmetic()), reason="other kernels give other last digits")
 @each(("name", "relaxed"), [(name, relaxed) for name in CASES for relaxed in (False, True)], few=4)
 def test_presets_of_tables_alike_train_to_the_bytes_of_always(name, relaxed):
     start, knobs = CASES[name]
