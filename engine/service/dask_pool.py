@@ -1,7 +1,8 @@
 """The Dask pool: computes chunks on other computers, whose workers have no store.
 
 A chunk is some points of one request. The owner claims the points before it sends the chunk, and stores the returned results. So
-each result is stored once, whichever process dies. A worker accepts work only from an owner with the same engine code.
+each result is stored once, whichever process dies. A worker accepts work only from an owner with the same engine code and
+NumPy, and trains only for an owner with the same Python.
 """
 
 import time
@@ -13,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from .. import version
-from ..core.arithmetic import total
+from ..core.arithmetic import NUMPY, PYTHON, total
 from ..errors import BadInput, CannotRun
 from ..run import progress
 from ..store import trainings
@@ -37,11 +38,7 @@ def compute_on_cluster(chunk: Chunk, wanted_keys: tuple[str, ...], training_text
     A worker process computes one chunk at a time.
     training_text: the training of the chunk's functional class as JSON, or "" if the owner has none; a new training is returned.
     """
-    if chunk.code != version.CODE:
-        trouble = (
-            f"A worker of the cluster runs engine {version.CODE}, but this computer runs {chunk.code}; install the same version "
-            "on both."
-        )
+    if trouble := _difference(chunk):
         return ChunkAnswer(chunk.keys, trouble)
     name = chunk.functional_class
     shelf = {name: trainings.training_from_text(training_text)} if name and training_text else {}
@@ -53,6 +50,22 @@ def compute_on_cluster(chunk: Chunk, wanted_keys: tuple[str, ...], training_text
     return ChunkAnswer(
         chunk.keys, CODE_CHANGED if version.code_has_changed() else "", tuple(chunk_endings), (name or "", learned)
     )
+
+
+def _difference(chunk: Chunk) -> str:
+    """Return the sentence on a worker whose numbers could differ from the owner's; "" if they cannot.
+
+    Time, energy, wear and cost are the same on each Python, so a worker with another Python is refused only for training.
+    """
+    if chunk.code != version.CODE:
+        worker, owner, trouble = f"runs engine {version.CODE}", f"runs {chunk.code}", ""
+    elif chunk.numpy != NUMPY:
+        worker, owner, trouble = f"has NumPy {NUMPY}", f"has NumPy {chunk.numpy}", ", and last digits could differ"
+    elif chunk.python != PYTHON and chunk.trains:
+        worker, owner, trouble = f"has Python {PYTHON}", f"has Python {chunk.python}", ", and trained losses could differ"
+    else:
+        return ""
+    return f"A worker of the cluster {worker}, but this computer {owner}{trouble}; install the same version on both."
 
 
 def _watcher(worker: Any, key: str) -> progress.Watcher:

@@ -19,6 +19,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from .. import version
+from ..core.arithmetic import NUMPY, PYTHON
 from ..core.process import TOO_LARGE
 from ..errors import BadFile, Cancelled, EmberpoolError
 from ..results.result import Result
@@ -54,6 +55,7 @@ class Chunk:
     points: the points; a full run that shares the training of its `functional_class` is alone in its chunk.
     compute: the function that computes a point, as module:function.
     code: the digest of the owner's code.
+    python, numpy: the owner's releases of Python and NumPy, such as 3.11 and 2.4.
     """
 
     store: str
@@ -61,6 +63,8 @@ class Chunk:
     points: tuple[OpenPoint, ...]
     compute: str = COMPUTE
     code: str = field(default_factory=lambda: version.CODE)
+    python: str = PYTHON
+    numpy: str = NUMPY
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -71,6 +75,12 @@ class Chunk:
     def functional_class(self) -> str | None:
         """The functional class whose training the chunk's point shares, or None."""
         return self.points[0].functional_class if self.points and self.turn.fidelity == "full" else None
+
+    @property
+    def trains(self) -> bool:
+        """Whether a point of the chunk trains its model."""
+        scenarios = (_with_changes(_scenario(self.turn.base), point.changes) for point in self.points)
+        return self.turn.fidelity == "full" and any(scenario.run.training for scenario in scenarios)
 
     def parts(self) -> Iterator[tuple[str, ...]]:
         """Yield groups of keys to compute together, until CHUNK_SECONDS have passed.

@@ -13,14 +13,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.core.arithmetic import NUMPY, PYTHON
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import progress, shared_training
+from engine.scenario.scenario import with_values
 from engine.service import dask_pool
 from engine.service.dispatch import Dispatcher
-from engine.service.worker import ChunkAnswer
+from engine.service.queue import live_requests, open_points
+from engine.service.worker import Chunk, ChunkAnswer
 from engine.store import requests, status, trainings
 from engine.store.database import open_store
-from tests.service_fakes import COMPUTE, ask, chunk
+from tests.service_fakes import COMPUTE, ask, chunk, scenario
 
 SECONDS = 0.1
 
@@ -67,6 +70,27 @@ def test_a_worker_with_other_code_is_refused_with_a_sentence(store: Path) -> Non
     one = replace(chunk(store, 1), code="00")
     ended = dask_pool.compute_on_cluster(one, one.keys, "")
     assert "install the same version on both" in ended.trouble and not ended.endings
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("others", "words"), [({"numpy": "1.9"}, "NumPy 1.9"), ({"python": "3.9"}, "Python 3.9")])
+@pytest.mark.usefixtures("alone")
+def test_a_worker_with_another_numpy_is_refused_and_with_another_python_where_it_would_train(
+    store: Path, others: dict[str, str], words: str, training: bool
+) -> None:
+    requests.submit(store, [with_values(scenario(1), {"run.training": training})], "full")
+    with open_store(store) as connection:
+        (turn,) = live_requests(connection, {})
+        one = Chunk(str(store), turn, tuple(open_points(connection, turn.request, -1, 9)), COMPUTE, **others)
+    ended = dask_pool.compute_on_cluster(one, one.keys, "")
+    if "numpy" in others or training:
+        own = words.replace("1.9", NUMPY).replace("3.9", PYTHON)
+        assert words in ended.trouble and own in ended.trouble and "install the same version on both" in ended.trouble
+        assert not ended.endings
+    else:
+        assert not ended.trouble and [ending for _, ending, _ in ended.endings] == ["kept"]
+    estimates = replace(one, turn=replace(turn, fidelity="estimate"))
+    assert bool(dask_pool.compute_on_cluster(estimates, one.keys, "").trouble) == ("numpy" in others)
 
 
 @pytest.mark.usefixtures("alone")
