@@ -1,9 +1,9 @@
-"""Sums that every Python rounds alike, and the names of the Python, NumPy and BLAS kernels of this process.
+"""Sums that every Python rounds alike, and the name of this process's arithmetic.
 
-A result records these names. Time, energy, wear and cost are equal to the byte on Python 3.11, 3.12 and 3.13. Full runs were
-compared under OpenBLAS's kernels for SkylakeX and for Haswell, and with NumPy's AVX-512 kernels switched off: their time, energy
-and wear are equal to the byte, and an estimate's numbers are equal to twelve digits. A trained loss differs from its eighth digit
-on.
+A result records this name of Python, NumPy and the BLAS kernels. Python 3.11, 3.12 and 3.13 give the same bytes of time, energy,
+wear and cost. Full runs were compared under OpenBLAS's kernels for SkylakeX and for Haswell, and with NumPy's AVX-512 kernels
+switched off: their time, energy and wear are equal to the byte, and an estimate's numbers are equal to twelve digits. A trained
+loss differs from its eighth digit on.
 """
 
 import sys
@@ -33,9 +33,9 @@ def total(terms: Iterable[Term], start: Any = 0) -> Term:
 
 @cache
 def arithmetic() -> str:
-    """Return the names of this process's BLAS kernels, NumPy with its kernels, and Python as one text.
+    """Return the names of this process's BLAS, NumPy and Python as one text.
 
-    For example, "OpenBLAS-SkylakeX.NumPy-2.4-X86_V4.Python-3.11".
+    BLAS and NumPy come with their kernels. For example, "OpenBLAS-SkylakeX.NumPy-2.4-X86_V4.Python-3.11".
     """
     blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
@@ -62,7 +62,7 @@ BLAS_NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas":
 
 
 def other_kernels_note(kernels: str) -> tuple[str, ...]:
-    """Return a note on a result that another Python or other kernels than this process's have computed.
+    """Return a note on a result that other arithmetic than this process's has computed.
 
     `kernels` are the names that the result records. Return () if they are this process's, or if there are none.
     """

@@ -63,7 +63,7 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The warnings, and a sentence if another Python, NumPy or kind of processor trained the model."""
+        """The warnings, and a sentence if other arithmetic trained the model."""
         return (*self.warnings, *(other_kernels_note(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:

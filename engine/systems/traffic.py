@@ -340,9 +340,8 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of the gradients of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
-    projections = total(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
-    return as_float(FLOAT32 * (dense + projections))
+    return as_float(FLOAT32 * (dense + total(layers * m * n for layers, _, m, n in projection_layers(scenario))))
 
 
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
