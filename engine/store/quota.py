@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from ..core.arithmetic import total
 from ..units import DAY, HOUR, GiB
 from .database import FINISHED, open_store, transaction
 from .files import side_copy
@@ -63,7 +64,7 @@ def usage(path: Path) -> Usage:
     with open_store(path) as store:
         tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
-            used_bytes(store) + file_bytes(side_copy(path)) + sum(map(upload_bytes, uploads(path))),
+            used_bytes(store) + file_bytes(side_copy(path)) + total(map(upload_bytes, uploads(path))),
             quota_bytes(store),
             *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables),
         )
@@ -174,7 +175,7 @@ def uploads(store_path: Path) -> list[Path]:
 def upload_bytes(upload: Path) -> int:
     """Return the bytes of an upload's files; 0 for a deleted upload."""
     with suppress(OSError):
-        return sum(file.stat().st_size for file in upload.iterdir())
+        return total(file.stat().st_size for file in upload.iterdir())
     return 0
 
 

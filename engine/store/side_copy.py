@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from ..core.arithmetic import total
 from ..errors import BadFile
 from . import quota
 from .database import FAILED, FINISHED, LENIENT_TEXT, OPEN, check_store, connect, insert_rows, sound_rows, transaction
@@ -65,7 +66,7 @@ class StoreMaintenance:
             self._copy(leaving)
         except (OSError, sqlite3.OperationalError, BadFile) as error:
             self._say(f"{side_copy(self.path)} was not updated: {error}; free some space beside it.")
-        uploads_bytes = sum(map(quota.upload_bytes, quota.uploads(self.path)))
+        uploads_bytes = total(map(quota.upload_bytes, quota.uploads(self.path)))
         quota.enforce_quota(self.store, quota.file_bytes(side_copy(self.path)), uploads_bytes)
         self.next_look = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
 

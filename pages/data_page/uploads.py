@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, figure
 from engine.errors import BadFile
 from engine.store import quota
@@ -72,7 +73,7 @@ def _check_limits(visitor: str, nbytes: int, is_new: bool) -> None:
     """
     quota.delete_uploads(stored_uploads.STORE)
     own_uploads = stored_uploads.uploads_of(visitor)
-    own_bytes = sum(quota.upload_bytes(upload.folder) for upload in own_uploads)
+    own_bytes = total(quota.upload_bytes(upload.folder) for upload in own_uploads)
     if len(own_uploads) >= VISITOR_UPLOADS:
         raise BadFile(
             f"You have {count(len(own_uploads), 'upload')} on this server, and at most {count(VISITOR_UPLOADS)} are allowed; "
@@ -85,7 +86,7 @@ def _check_limits(visitor: str, nbytes: int, is_new: bool) -> None:
         )
     if not is_new:
         return
-    stored_bytes = sum(map(quota.upload_bytes, quota.uploads(stored_uploads.STORE)))
+    stored_bytes = total(map(quota.upload_bytes, quota.uploads(stored_uploads.STORE)))
     with open_store(stored_uploads.STORE) as store:
         most_bytes = int(quota.UPLOADS_SHARE * quota.quota_bytes(store))
     if stored_bytes + nbytes > most_bytes:

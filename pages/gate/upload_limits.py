@@ -16,6 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, figure
 from engine.units import MiB
 
@@ -91,7 +92,7 @@ class UploadLimits:
                 f"The uploads of this page would take {_text(session_bytes)} of memory, and at most {_text(SESSION_BYTES)} are "
                 "allowed; reload the page and upload less, or name the file with make run DATA=FILE."
             )
-        server_bytes = nbytes + sum(size for _, size in files_by_session.values()) + self._arriving.total()
+        server_bytes = nbytes + total(size for _, size in files_by_session.values()) + self._arriving.total()
         if server_bytes > SERVER_BYTES:
             return 503, (
                 f"The uploads of all visitors would take {_text(server_bytes)} of memory, and at most {_text(SERVER_BYTES)} are "

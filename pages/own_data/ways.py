@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, figure
 from engine.errors import BadFile
 from engine.store import quota
@@ -108,7 +109,7 @@ def _draw_stored() -> None:
     own_uploads = stored_uploads.uploads_of(access.visitor())
     if not own_uploads:
         return
-    own_bytes = sum(quota.upload_bytes(upload.folder) for upload in own_uploads)
+    own_bytes = total(quota.upload_bytes(upload.folder) for upload in own_uploads)
     with st.container(horizontal=True, vertical_alignment="center"):
         amount = f"{count(len(own_uploads), 'upload')} of {figure(own_bytes / MiB, 'MiB')}"
         st.caption(f"You have {amount} here. {uploads.KEPT_SENTENCE}", width="content")
