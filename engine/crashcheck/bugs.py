@@ -17,12 +17,12 @@ from typing import Any
 
 from ..errors import BadFile, BadInput
 from .exploration import ROUGH_EFFORT, SCALED_CONFIGURATIONS, OnProgress, explore_all, with_counter_overflow
-from .reference_run import Configuration, Wrap, configuration, configurations
+from .reference_run import SINGLE_RUNS, Configuration, Wrap, configuration, configurations
 from .report import CrashReport
 from .visit import Effort
 
 TESTS = Path(__file__).parent.parent.parent / "tests"
-STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
+STEPS = (Effort(60, 1, 1, 4, 1, formats=12), Effort(500, 2, 6, 20, 2, formats=60))
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,20 @@ def hunt(
         )
         if variant not in bug.configurations
     ]
+    probes = [variant for variant in SCALED_CONFIGURATIONS if variant.size in SINGLE_RUNS]
     tries = [
         *product(steps, bug.configurations),
-        *product(steps[:1], other_variants),
-        *product([ROUGH_EFFORT], SCALED_CONFIGURATIONS),
+        *product(steps[:1], other_variants[:4]),
+        *product([ROUGH_EFFORT], probes),
+        *product(steps[:1], other_variants[4:]),
+        *product([ROUGH_EFFORT], [variant for variant in SCALED_CONFIGURATIONS if variant not in probes]),
         *product(steps[1:], other_variants),
     ]
     with bug.install():
         report = explore_all(
             [(variant, effort, models) for effort, variant in tries], seed, on_progress, bug.wrap, bug.name, bug.evidence
         )
-    report.failures.sort(key=lambda failure: bug.evidence not in ("", failure.evidence))
+    report.failures.sort(key=lambda failure: (bug.evidence not in ("", failure.evidence), not failure.shows_loss))
     return report
 
 

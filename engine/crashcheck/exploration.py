@@ -17,18 +17,23 @@ from time import perf_counter
 from ..core.arithmetic import total
 from ..persistence.models import domain
 from ..registry import domain_names
-from . import far_rows, second_crash, states
-from .budget import NoVerdict
+from . import second_crash, states
+from .budget import BREAKS, NoVerdict
 from .judge import CrashVerdict
-from .reference_run import COUNTER_BITS, FAR_SIZE, Configuration, Wrap, configuration, configurations, reference_run
+from .probes import formatting
+from .probes.single_runs import single_run_problem
+from .reference_run import COUNTER_BITS, SINGLE_RUNS, Configuration, Wrap, configuration, configurations, reference_run
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint
 from .visit import USUAL, Effort, Search, crash_points, visit
 
 OnProgress = Callable[[float, str], None]  # receives the share that is done, and a text on the next step
 Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # with the persistence models, None for all safe ones
+MORE_TRIES = 12  # configurations and efforts
 ROUGH_EFFORT = Effort(24, 1, 1, 2, 0)
-SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
+SCALED = """undo-media undo-misuse redo-misuse redo-checked-mixed-misuse undo-writer redo-writer undo-relaxed-near-writer
+    redo-relaxed-checked-mixed-writer undo-uneven redo-late-uneven redo-near-uneven undo-relaxed-uneven undo-mixed-uneven
+    redo-checked-mixed-uneven undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
     undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far"""
 SCALED_CONFIGURATIONS = tuple(map(configuration, SCALED.split()))
 
@@ -58,8 +63,20 @@ def explore(
     evidence: the failure that ends the exploration, or "".
     """
     variant = configuration(variant) if isinstance(variant, str) else variant
-    if variant.size == FAR_SIZE:
-        return _explore_far(variant, wrap, seed, bug)
+    try:
+        if variant.size in SINGLE_RUNS:
+            return _run_once(variant, wrap, seed, bug)
+        return _explore_states(variant, wrap, models, effort, seed, bug, evidence)
+    except BREAKS as error:
+        if not bug:
+            raise  # an error of the checker itself
+        line, problem = f"v1:{variant.name}~adr~{bug}:{seed}:0:run", f"I1: the check ended in {type(error).__name__}: {error}"
+        return CrashReport(inconsistent=1, configurations={variant.name}, failures=[Inconsistency(line, problem)])
+
+
+def _explore_states(
+    variant: Configuration, wrap: Wrap | None, models: tuple[str, ...] | None, effort: Effort, seed: int, bug: str, evidence: str
+) -> CrashReport:
     reference = reference_run(variant, seed)
     search = Search(reference, seed, wrap, effort, bug, evidence)
     started = perf_counter()
@@ -74,15 +91,12 @@ def explore(
     return search.report
 
 
-def _explore_far(variant: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
-    """Run far rows once.
-
-    The medium makes each write durable at once, so persistence models make no difference.
-    """
+def _run_once(variant: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
+    """Run a probe of SINGLE_RUNS once, for all persistence models."""
     report, started = CrashReport(1, 1, 1, configurations={variant.name}), perf_counter()
     line = f"v1:{variant.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
     try:
-        if problem := far_rows.far_rows_problem(variant, seed, wrap):
+        if problem := single_run_problem(variant, seed, wrap):
             report.inconsistent = 1
             report.failures.append(Inconsistency(line, problem))
     except NoVerdict as limit:
@@ -100,9 +114,10 @@ def _explore(search: Search, model: str) -> None:
         search.note(model, "0:run", CrashVerdict(None, no_verdict=str(limit)))
         return
     search.report.points += points[-1].operation
-    if problem:
+    if problem:  # the states before the end of a broken run are explored too
         search.note(model, f"{points[-1].operation}:run", CrashVerdict(None, problem))
-        return
+        if len(points) == 1:  # the first format has failed
+            return
     rng = Random(f"{search.reference.configuration.name} {model} {search.seed}")
     recovered_states: list[tuple[CrashPoint, Counts]] = []
     refused_states: list[tuple[CrashPoint, Counts]] = []
@@ -113,6 +128,20 @@ def _explore(search: Search, model: str) -> None:
         if len(search.verdicts) >= room or search.failed:
             search.report.cut_short.add(model)
             break
+    _examine(search, model, recovered_states, refused_states, rng)
+    if effort.formats and not search.failed:
+        _explore_formats(search, model, rng)
+
+
+def _examine(
+    search: Search,
+    model: str,
+    recovered_states: list[tuple[CrashPoint, Counts]],
+    refused_states: list[tuple[CrashPoint, Counts]],
+    rng: Random,
+) -> None:
+    """Judge later losses, resumed runs and damages of some states."""
+    effort = search.effort
     kinds = (
         (recovered_states, effort.recoveries, second_crash.crash_in_recovery),
         (refused_states, effort.recoveries, second_crash.crash_in_recovery),
@@ -124,6 +153,29 @@ def _explore(search: Search, model: str) -> None:
         for point, counts in second_crash.spread(crash_states, number, rng):
             if not search.failed:
                 examine(search, model, point, counts)
+
+
+def _explore_formats(search: Search, model: str, rng: Random) -> None:
+    """Explore interrupted formats of a fresh and of used media."""
+    effort, announced = search.effort, domain(model).announced
+    for content in range(len(formatting.FORMER_CONTENTS)):
+        try:
+            points, problem = formatting.format_points(search.reference, model, effort.granularity, search.wrap, content)
+        except NoVerdict as limit:
+            return search.note(model, f"0:run,format{content}", CrashVerdict(None, no_verdict=str(limit)))
+        if problem:
+            search.note(model, f"{points[-1].operation}:run,format{content}", CrashVerdict(None, problem))
+        states_of_points = list(choices(points, 1, rng, effort.formats))
+        last = [(point, point.sizes) for point in points[-1:]]
+        for point, counts in (*second_crash.spread(states_of_points, effort.formats, rng), *last):
+            is_done = bool(point.acknowledged) and not (announced and counts != point.sizes)
+            verdict = formatting.judge_format(search.reference, point.image(counts), content, is_done, search.wrap)
+            search.report.formatted += 1
+            if verdict.problem or verdict.no_verdict:
+                search.note(model, f"{point.operation}:{point.name(counts)},format{content}", verdict)
+            if search.failed:
+                return None
+    return None
 
 
 def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int) -> Iterator[tuple[CrashPoint, Counts]]:
@@ -164,7 +216,12 @@ def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
     """
     states_per_pair = max(states // pairs // 4, 4)
     return Effort(states_per_pair, None, max(states_per_pair // 50, 1), 2, 0), Effort(
-        2 * states_per_pair, 2, max(states_per_pair // 25, 1), max(states_per_pair // 10, 2), 1
+        2 * states_per_pair,
+        2,
+        max(states_per_pair // 25, 1),
+        max(states_per_pair // 10, 2),
+        1,
+        formats=max(states_per_pair // 20, 2),
     )
 
 
@@ -197,15 +254,18 @@ def explore_all(
 ) -> CrashReport:
     """Explore all tries in order; return the sum of their reports.
 
-    With a `bug`, the exploration ends when a state shows its `evidence`. After an interrupt by the user, the report has the
-    results so far.
+    With a `bug`, the exploration ends when a state shows its `evidence`. Without `evidence` it ends when an invariant of the
+    state is broken. An exception, a run without an end, or a medium that is not as stated (I9) may hide a loss: it then goes
+    on for MORE_TRIES. After an interrupt by the user, the report has the results so far.
     """
-    report = CrashReport()
+    report, failed_tries = CrashReport(), 0
     try:
         for index, (variant, effort, models) in enumerate(tries):
             on_progress(index / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {variant.name}")
             report.add(explore(variant, wrap, models, effort, seed, bug, evidence))
-            if bug and (report.caught_by(evidence) or report.no_verdict):
+            failed_tries += bool(report.failures)
+            is_shown = report.caught_by(evidence) if evidence else report.shows_loss or failed_tries > MORE_TRIES
+            if bug and (is_shown or report.no_verdict):
                 break
     except KeyboardInterrupt:
         report.interrupted = True

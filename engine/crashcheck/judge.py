@@ -16,6 +16,7 @@ from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
 from ..persistence.recovery import RestoredState, Scan, recover
 from .budget import BREAKS, NoVerdict, processor_limited, with_counted_operations
 from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
+from .statement.stated_recovery import StatedOutcome, statement
 
 State = ParamSpec("State")
 Places = tuple[int, ...]
@@ -36,6 +37,11 @@ class CrashVerdict:
     problem: str = ""
     refused: bool = False
     no_verdict: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the exact state was restored, though the medium is not as stated (I9)."""
+        return self.problem.startswith("I9") and self.batch is not None
 
 
 def _limited(judge: Callable[State, CrashVerdict]) -> Callable[State, CrashVerdict]:
@@ -60,6 +66,7 @@ def judge(
     wrap: Wrap | None = None,
     announced: bool = False,
     lossy: bool = False,
+    maybe_dirty: bool = False,
 ) -> CrashVerdict:
     """Recover a crash state; return the verdict on the recovery.
 
@@ -68,24 +75,26 @@ def judge(
     wrap: a function that wraps the medium, or None.
     announced: True if the device has announced a dirty shutdown, which recovery must report.
     lossy: True if fenced lines may be lost; then a refusal or an older exact state is correct too.
+    maybe_dirty: True if an earlier dirty shutdown may not be recorded as handled yet.
     """
-    media = FunctionalMedia(np.frombuffer(image, np.uint8))
+    media, outcome = FunctionalMedia(np.frombuffer(image, np.uint8)), statement(reference).outcome(image)
     if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
         restored_state = recover(attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
     except CannotRun as refusal:
-        return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
+        return CrashVerdict(None, wrong_refusal(outcome) if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
     batch = restored_state.embedding_batch - reference.configuration.first_batch
     if announced and not restored_state.dirty:
         return CrashVerdict(batch, "I5: a dirty shutdown was not reported")
-    if restored_state.dirty and not announced and not lossy:
+    if restored_state.dirty and not announced and not lossy and not maybe_dirty:
         return CrashVerdict(batch, "I5: a shutdown that lost nothing was reported as dirty")
     if restored_state.damaged and not lossy:
         return CrashVerdict(batch, "I5: a flag under way was reported as damage")
-    return CrashVerdict(batch, mismatch(reference, restored_state, 0 if lossy else acknowledged))
+    problem = mismatch(reference, restored_state, 0 if lossy else acknowledged)
+    return CrashVerdict(batch, problem or unlike_statement(reference, outcome, restored_state, media.durable.tobytes()))
 
 
 def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
@@ -117,6 +126,31 @@ def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledge
     return ""
 
 
+def wrong_refusal(outcome: StatedOutcome) -> str:
+    """Return a sentence if recovery has refused a state that the stated recovery restores, else ""."""
+    return "" if outcome.refusal else f"I5: recovery refused a state whose batch {outcome.batch} is intact"
+
+
+def unlike_statement(
+    reference: ReferenceRun, outcome: StatedOutcome, restored_state: RestoredState, image: bytes, padding: bool = True
+) -> str:
+    """Return a sentence if a recovery differs from the stated one, else "".
+
+    image: the bytes of the medium after the recovery (I9).
+    padding: False if bytes that nothing uses may have any value.
+    """
+    if outcome.refusal:
+        return f"{'I5' if outcome.has_format else 'I9'}: recovery accepted a state that it must refuse: {outcome.refusal}"
+    if restored_state.embedding_batch != outcome.batch:
+        return f"I2: recovered to batch {restored_state.embedding_batch}, though batch {outcome.batch} is the newest intact one"
+    if restored_state.mlp_batch != outcome.mlp_batch:
+        return f"I4: the MLP is that of batch {restored_state.mlp_batch}, though that of {outcome.mlp_batch} is intact"
+    if (restored_state.dirty, restored_state.damaged) != (outcome.dirty, outcome.damaged):
+        return f"I5: reported {restored_state.damaged} damaged records and dirty={restored_state.dirty}, not {outcome}"
+    problem = statement(reference).wrong_rest(image, outcome.batch, outcome.mlp_batch, True, padding)
+    return problem and f"I9: after recovery, {problem}"
+
+
 def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
     """Return a sentence if one batch has two intact logs of one kind (I7), else ""."""
     heads = [head[1:] for slot in reference.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
@@ -139,7 +173,9 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
         counted_media = attach_counted(reference, media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
         batch = restored_state.embedding_batch - reference.configuration.first_batch
-        if problem := mismatch(reference, restored_state, acknowledged):
+        if problem := mismatch(reference, restored_state, acknowledged) or changed_again(
+            reference, counted_media, restored_state
+        ):
             return CrashVerdict(batch, problem)
         train(
             reference, counted_media, restored_state.reader_position // BATCH_SIZE - reference.configuration.first_batch, journal
@@ -149,7 +185,20 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
     except BREAKS as error:
         return CrashVerdict(None, f"I3: resuming ended in {type(error).__name__}: {error}")
     verdict = judge(reference, media.survivor().durable.tobytes(), journal.acknowledged, wrap)
-    return replace(verdict, problem=verdict.problem and f"I3: after resuming, {verdict.problem}")
+    is_format = verdict.problem.startswith("I9")
+    return verdict if is_format else replace(verdict, problem=verdict.problem and f"I3: after resuming, {verdict.problem}")
+
+
+def changed_again(reference: ReferenceRun, media: Media, restored_state: RestoredState) -> str:
+    """Return a sentence if a second recovery without a loss restores another state (I6), else ""."""
+    again = recover(media, reference.layout, reference.log, reference.bound, "always")
+    states = [
+        (state.embedding_batch, state.mlp_batch, state.reader_position, state.seed, state.table.tobytes(), state.mlp.tobytes())
+        for state in (restored_state, again)
+    ]
+    if states[0] != states[1] or again.dirty or again.damaged:
+        return "I6: a second recovery without a loss restores another state, or reports a loss"
+    return ""
 
 
 def in_use(reference: ReferenceRun) -> Iterator[int]:
@@ -182,15 +231,19 @@ def judge_damaged(
     for address in poisons:
         media.poison(address)
     scan: Scan = "always" if flips else "dirty"
+    lost_image, lost_lines = media.durable.tobytes(), {address // LINE for address in poisons}
+    outcome = statement(reference).outcome(lost_image, scan == "always", lost_lines)
     try:
         counted_media = attach_counted(reference, media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound, scan)
     except CannotRun:
-        return CrashVerdict(None, "", True)
+        return CrashVerdict(None, wrong_refusal(outcome), True)
     except BREAKS as error:
         return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
     problem = mismatch(reference, restored_state, 0 if restored_state.damaged or restored_state.dirty else acknowledged)
     return CrashVerdict(
         restored_state.embedding_batch - reference.configuration.first_batch,
-        problem and f"I5: a damage passed in silence: {problem}",
+        f"I5: a damage passed in silence: {problem}"
+        if problem
+        else unlike_statement(reference, outcome, restored_state, media.durable.tobytes(), padding=False),
     )

@@ -38,7 +38,7 @@ class Size:
     dim: the number of elements of a row.
     mlp_bytes: the bytes of the MLP.
     batches: the number of batches.
-    touched_rows: the number of rows that a batch changes.
+    touched_rows: the number of rows that a batch changes, or one number for each batch.
     reach: batches change only the last `reach` rows; 0 for all rows.
     """
 
@@ -46,8 +46,13 @@ class Size:
     dim: int
     mlp_bytes: int
     batches: int
-    touched_rows: int
+    touched_rows: int | tuple[int, ...]
     reach: int = 0
+
+    @property
+    def rows_of_batches(self) -> tuple[int, ...]:
+        """The number of rows that each batch changes."""
+        return self.touched_rows if isinstance(self.touched_rows, tuple) else (self.touched_rows,) * self.batches
 
 
 SIZES = {
@@ -56,8 +61,10 @@ SIZES = {
     "large": Size(2048, 16, 4096, 8, 300),
     "wide": Size(3, 16_500, 70_000, 3, 2),  # a row, a record and the MLP of more than 64 KiB
     "many": Size(2**16 + 90, 1, 16, 3, 300, 400),  # row numbers on both sides of 2^16
+    "uneven": Size(9, 16, 72, 9, (0, 9, 1, 4, 0, 0, 2, 9, 1)),  # no row, all rows; each slot is used again and again
 }
-FAR_SIZE = "far"  # row numbers and addresses beyond 2^32: one run without a table in memory, not state by state
+FAR_SIZE = "far"  # row numbers and addresses beyond 2^32: one run without a table in memory
+SINGLE_RUNS = (FAR_SIZE, "media", "misuse", "writer")  # run once instead of state by state
 COUNTER_BITS = (8, 16, 32, 53)  # bits of counters; a double counts to 2^53
 
 
@@ -73,7 +80,7 @@ class Configuration:
     checked: True for a checksum in each row.
     adam: True for two words of optimizer state for each row element and MLP weight.
     mixed: True if rows differ in size.
-    size: a key of SIZES, or FAR_SIZE.
+    size: a key of SIZES, or one of SINGLE_RUNS.
     past: batch numbers begin at 2^past - 2, so that they overflow a counter of `past` bits; 0 to begin at 0.
     """
 
@@ -132,7 +139,7 @@ def configuration(name: str) -> Configuration:
     mixed = (replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam)
     known_variants = {variant.name: variant for variant in (*explored, *mixed)}
     stem, size, past = name, "small", 0
-    for size_name in (*SIZES, FAR_SIZE):
+    for size_name in (*SIZES, *SINGLE_RUNS):
         if stem.endswith(f"-{size_name}"):
             stem, size = stem.removesuffix(f"-{size_name}"), size_name
     for bits in COUNTER_BITS:
@@ -154,7 +161,8 @@ class ReferenceRun:
     tables: the table at the start of each batch, (num_rows, elements). If rows differ in size, (num_rows, bytes of the widest
         row); a narrower row uses the first bytes.
     mlps: the bytes of the MLP at the start of each batch.
-    rows: the rows that each batch changes.
+    rows: the rows that each batch changes, in the order of the log.
+    row_sizes: pairs (number of neighbouring rows, bytes of each).
     """
 
     configuration: Configuration
@@ -162,6 +170,7 @@ class ReferenceRun:
     tables: tuple[NDArray[Any], ...]
     mlps: tuple[NDArray[np.uint8], ...]
     rows: tuple[NDArray[np.int64], ...]
+    row_sizes: Spans
 
     @property
     def log(self) -> LogName:
@@ -201,6 +210,14 @@ class ReferenceRun:
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
 
+    def value_bytes(self, batch: int) -> NDArray[np.uint8]:
+        """Return all rows' values at the start of a batch as bytes, row after row."""
+        table, parts, row = self.tables[batch].view(np.uint8), [], 0
+        for rows, nbytes in self.row_sizes:
+            parts.append(table[row : row + rows, :nbytes].reshape(-1))
+            row += rows
+        return np.concatenate(parts)
+
     def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
         """Return rows' values at the start of a batch, as the protocol takes them."""
         table = self.tables[batch][rows]
@@ -220,29 +237,67 @@ class ReferenceRun:
 def reference_run(variant: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
     """Return a reference run of a configuration.
 
-    Consecutive batches change some common rows, and all values differ, so that a wrong state cannot be equal by chance.
+    Consecutive batches change some common rows. No two halves of words are equal, in no row and no batch, and each byte of a
+    changed row and of an MLP changes. So a wrong state cannot be equal by chance, nor in part.
     """
-    if variant.size == FAR_SIZE:
+    if variant.size in SINGLE_RUNS:
         raise BadInput(f"configuration {variant.name} has no states to choose from; replay it as {variant.name}~adr:0:0:run.")
     rng, size = np.random.default_rng(seed), size or SIZES[variant.size]
-    reach = size.reach or size.num_rows
     columns, words = size.dim * (3 if variant.adam else 1) + variant.adagrad, 3 if variant.adam else 1 + variant.adagrad
-    row_bytes: int | Spans = mixed_rows(size) if variant.mixed else columns * FLOAT32
-
-    def random_rows(count: int) -> NDArray[Any]:
-        """Return random values of `count` rows, or random changes of rows."""
-        if isinstance(row_bytes, int):
-            return rng.integers(1, 2**31, (count, columns), np.uint32)
-        return rng.integers(1, 2**8, (count, max(nbytes for _, nbytes in row_bytes)), np.uint8)
-
-    tables = [random_rows(size.num_rows)]
-    mlps = [rng.integers(0, 256, size.mlp_bytes * words, np.uint8) for _ in range(size.batches + 1)]
-    rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched_rows, replace=False)) for _ in range(size.batches)]
+    spans: Spans = mixed_rows(size) if variant.mixed else ((size.num_rows, columns * FLOAT32),)
+    row_halves = -(-max(nbytes for _, nbytes in spans) // FLOAT32)
+    content, mlp_bytes = DistinctContent(seed), size.mlp_bytes * words
+    rows = _touched_rows(rng, size, columns, mlp_bytes)
+    tables, mlps = [content.draw(size.num_rows * row_halves).reshape(size.num_rows, row_halves)], list[NDArray[Any]]()
+    for _ in range(size.batches + 1):
+        mlps.append(content.draw(-(-mlp_bytes // FLOAT32), mlps[-1] if mlps else None))
     for touched_rows in rows:
         tables.append(tables[-1].copy())
-        tables[-1][touched_rows] += random_rows(size.touched_rows)
-    place = layout_for(size.num_rows, row_bytes, mlps[0].size, rows, variant.checked)
-    return ReferenceRun(variant, place, tuple(tables), tuple(mlps), tuple(rows))
+        tables[-1][touched_rows] = content.draw(touched_rows.size * row_halves, tables[-1][touched_rows].reshape(-1)).reshape(
+            touched_rows.size, row_halves
+        )
+    if variant.mixed:
+        tables = [table.view(np.uint8) for table in tables]
+    place = layout_for(size.num_rows, spans if variant.mixed else columns * FLOAT32, mlp_bytes, rows, variant.checked)
+    mlp_images = tuple(mlp.view(np.uint8)[:mlp_bytes] for mlp in mlps)
+    return ReferenceRun(variant, place, tuple(tables), mlp_images, tuple(rows), spans)
+
+
+def _touched_rows(rng: np.random.Generator, size: Size, columns: int, mlp_bytes: int) -> list[NDArray[np.int64]]:
+    """Return the rows that each batch changes; every second batch names them in random order."""
+    # Draws of former content: they keep the rows, and so the states that older replay lines name.
+    rng.integers(1, 2**31, (size.num_rows, columns), np.uint32)
+    for _ in range(size.batches + 1):
+        rng.integers(0, 256, mlp_bytes, np.uint8)
+    reach = size.reach or size.num_rows
+    rows = [size.num_rows - reach + np.sort(rng.choice(reach, count, replace=False)) for count in size.rows_of_batches]
+    return [rng.permutation(touched_rows) if batch % 2 else touched_rows for batch, touched_rows in enumerate(rows)]
+
+
+class DistinctContent:
+    """A source of halves of words, none of which is zero or comes twice."""
+
+    def __init__(self, seed: int) -> None:
+        self._drawn, self._offset = 0, np.uint32((2**16 * seed + 1) % 2**32)
+
+    def draw(self, count: int, before: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """Return new halves, (count,); no byte is equal to that in `before`, if given."""
+        halves = self._next(count)
+        while before is not None:
+            equal = (halves.view(np.uint8) == before.view(np.uint8)).reshape(-1, FLOAT32).any(axis=1)
+            if not equal.any():
+                break
+            halves[equal] = self._next(int(equal.sum()))
+        return halves
+
+    def _next(self, count: int) -> NDArray[np.uint32]:
+        """Return the next halves: a bijection of their numbers, so that none comes twice."""
+        halves = np.arange(self._drawn, self._drawn + count, dtype=np.uint32) + self._offset
+        self._drawn += count
+        halves = (halves ^ (halves >> np.uint32(16))) * np.uint32(0x7FEB352D)
+        halves = (halves ^ (halves >> np.uint32(15))) * np.uint32(0x846CA68B)
+        mixed: NDArray[np.uint32] = halves ^ (halves >> np.uint32(16))
+        return mixed
 
 
 def mixed_rows(size: Size) -> Spans:

@@ -1,9 +1,10 @@
 """A replay line: a text that names one crash state.
 
-Its form is v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>]. <operation> is the operation of
-the medium at which power is lost; <second> is for a second power loss.
+Its form is v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<later>]:<choices>[/<later>]. <operation> is the operation of
+the medium at which power is lost; <later> is for up to two later power losses.
 Choices are separated by commas: `all`, `none`, or stream=number of words that survive; then `p<address>` for a lost line,
-`f<bit>` for a flipped bit, `resume` to continue the training to its end. `run` instead of choices is for a run that does not end.
+`f<bit>` for a flipped bit, `resume` to continue the training to its end, `format<number>` for a loss while the medium is
+formatted over a former content. `run` instead of choices is for a run that does not end.
 """
 
 import re
@@ -12,18 +13,20 @@ from dataclasses import dataclass
 
 from ..errors import BadInput
 from ..persistence.models import domain
-from . import far_rows, judge, second_crash, visit
+from . import judge, second_crash, visit
 from .budget import NoVerdict
 from .judge import CrashVerdict
-from .reference_run import FAR_SIZE, Configuration, Wrap, configuration, reference_run
+from .probes import formatting
+from .probes.single_runs import single_run_problem
+from .reference_run import SINGLE_RUNS, Configuration, ReferenceRun, Wrap, configuration, reference_run
 from .states import Counts, CrashPoint
 
 LINE = re.compile(
-    r"v1:(?P<of>[a-z0-9-]{3,60})~(?P<model>[a-z_]{2,20})(\.(?P<again>[a-z_]{2,20}))?(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"
-    r":(?P<seed>\d{1,9}):(?P<first>\d{1,7})(/(?P<second>\d{1,7}))?:(?P<choices>[a-z0-9=,/-]{1,8000})",
+    r"v1:(?P<of>[a-z0-9-]{3,60})~(?P<models>[a-z_]{2,20}(\.[a-z_]{2,20}){0,2})(?P<grain>64|256)?(~(?P<bug>\w{1,80}))?"
+    r":(?P<seed>\d{1,9}):(?P<operations>\d{1,7}(/\d{1,7}){0,2}):(?P<choices>[a-z0-9=,/-]{1,8000})",
     re.ASCII,
 )
-TOKEN = re.compile(r"(-?\d{1,9})=(\d{1,6})|([pf])(\d{1,9})|(all|none|resume|run)", re.ASCII)
+TOKEN = re.compile(r"(-?\d{1,9})=(\d{1,6})|([pf])(\d{1,9})|(all|none|resume|run)|format([0-4])", re.ASCII)
 EXAMPLE = "v1:undo~adr:0:37:65=3,66=8"
 
 
@@ -36,6 +39,7 @@ class CrashChoice:
     flips: the numbers of flipped bits.
     resume: True to continue the training to its end.
     run: True for a run that does not end.
+    former_content: the number of the medium's former content, for a loss while it is formatted; None while training.
     """
 
     words: Mapping[int, int] | None
@@ -43,6 +47,7 @@ class CrashChoice:
     flips: tuple[int, ...] = ()
     resume: bool = False
     run: bool = False
+    former_content: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,21 +55,25 @@ class ReplayedState:
     """The parts of a replay line.
 
     configuration, seed: the configuration and the seed of the reference run.
-    model, second_model: the persistence models of the first and the second power loss.
+    models: the persistence model of each power loss.
     granularity: the number of bytes that are written atomically.
     bug: the name of a seeded bug, or "".
-    operations: the numbers of the medium's operations at which power is lost, one or two.
+    operations: the numbers of the medium's operations at which power is lost, one to three.
     choices: the surviving words at each power loss.
     """
 
     configuration: Configuration
-    model: str
-    second_model: str
+    models: tuple[str, ...]
     granularity: int
     bug: str
     seed: int
     operations: tuple[int, ...]
     choices: tuple[CrashChoice, ...]
+
+    @property
+    def model(self) -> str:
+        """The persistence model of the first power loss."""
+        return self.models[0]
 
 
 def read_line(line: str) -> ReplayedState:
@@ -72,18 +81,18 @@ def read_line(line: str) -> ReplayedState:
     match = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
     if match is None:
         raise BadInput(f"{line[:60]!r} is not a replay line; copy a whole one, such as {EXAMPLE}.")
-    operations = tuple(int(match[name]) for name in ("first", "second") if match[name])
+    operations = tuple(map(int, match["operations"].split("/")))
     choices = tuple(_choice(text) for text in match["choices"].split("/"))
     if len(choices) != len(operations):
         raise BadInput(f"The replay line has {len(operations)} power losses but {len(choices)} choices; copy the whole line.")
-    second_model = match["again"] or match["model"]
-    for model in (match["model"], second_model):
+    named_models = match["models"].split(".")
+    models = (*named_models, *named_models[:1] * len(operations))[: len(operations)]
+    for model in named_models:
         domain(model)
     grain = int(match["grain"] or 8)
     return ReplayedState(
         configuration(match["of"]),
-        match["model"],
-        second_model,
+        models,
         grain,
         match["bug"] or "",
         int(match["seed"]),
@@ -104,29 +113,41 @@ def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
 
 
 def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
-    if state.configuration.size == FAR_SIZE and state.choices[0].run:
-        return CrashVerdict(None, far_rows.far_rows_problem(state.configuration, state.seed, wrap))
-    reference = reference_run(state.configuration, state.seed)
-    points, problem = visit.crash_points(reference, state.model, state.granularity, wrap)
+    if state.configuration.size in SINGLE_RUNS and state.choices[0].run:
+        return CrashVerdict(None, single_run_problem(state.configuration, state.seed, wrap))
+    reference, content = reference_run(state.configuration, state.seed), state.choices[0].former_content
+    if content is None:
+        points, problem = visit.crash_points(reference, state.model, state.granularity, wrap)
+    else:
+        points, problem = formatting.format_points(reference, state.model, state.granularity, wrap, content)
     if state.choices[0].run:
         return CrashVerdict(None, problem)
     point, counts = chosen_state(points, state.operations[0], state.choices[0])
-    if len(state.operations) == 2:
-        recovery_points = second_crash.after_recovery(
-            reference, (state.model, state.second_model), point, counts, state.granularity, wrap
-        )
-        point, counts = chosen_state(recovery_points, state.operations[1], state.choices[1])
-    last_choice, image, announced = state.choices[-1], point.image(counts), domain(state.second_model).announced
-    if last_choice.resume:
+    for number, (operation, choice) in enumerate(zip(state.operations[1:], state.choices[1:], strict=True)):
+        models = state.models[number], state.models[number + 1]
+        later_points = second_crash.after_recovery(reference, models, point, counts, state.granularity, wrap)
+        point, counts = chosen_state(later_points, operation, choice)
+    last_choice, announced = state.choices[-1], domain(state.models[-1]).announced
+    if content is not None:
+        is_done = bool(point.acknowledged) and not (announced and counts != point.sizes)
+        return formatting.judge_format(reference, point.image(counts), content, is_done, wrap)
+    return _verdict(reference, point, counts, last_choice, announced, wrap)
+
+
+def _verdict(
+    reference: ReferenceRun, point: CrashPoint, counts: Counts, choice: CrashChoice, announced: bool, wrap: Wrap | None
+) -> CrashVerdict:
+    image = point.image(counts)
+    if choice.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
-    if last_choice.poisons or last_choice.flips:
-        if max(*last_choice.poisons, *(bit // 8 for bit in last_choice.flips), 0) >= reference.layout.nbytes:
+    if choice.poisons or choice.flips:
+        if max(*choice.poisons, *(bit // 8 for bit in choice.flips), 0) >= reference.layout.nbytes:
             raise BadInput(
                 f"The replay line damages bytes outside the medium of {reference.layout.nbytes} bytes; copy the whole line."
             )
-        return judge.judge_damaged(reference, image, point.acknowledged, last_choice.poisons, last_choice.flips, wrap)
+        return judge.judge_damaged(reference, image, point.acknowledged, choice.poisons, choice.flips, wrap)
     lossy = point.after_loss or (announced and counts != point.sizes)
-    return judge.judge(reference, image, point.acknowledged, wrap, announced, lossy)
+    return judge.judge(reference, image, point.acknowledged, wrap, announced, lossy, point.maybe_dirty)
 
 
 def _choice(text: str) -> CrashChoice:
@@ -137,7 +158,10 @@ def _choice(text: str) -> CrashChoice:
     names = {token[5] for token in matches if token[5]}
     words = {int(token[1]): int(token[2]) for token in matches if token[1]}
     places = {kind: tuple(int(token[4]) for token in matches if token[3] == kind) for kind in "pf"}
-    return CrashChoice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
+    contents = [int(token[6]) for token in matches if token[6]]
+    survivors = None if "all" in names else words
+    content = contents[0] if contents else None
+    return CrashChoice(survivors, places["p"], places["f"], "resume" in names, "run" in names, content)
 
 
 def chosen_state(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import CannotRun
 from .budget import ENDLESS
 
-COUNTS = ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged", "no_verdict")
+COUNTS = ("points", "raw_states", "unique_states", "inconsistent", "refused", "resumed", "damaged", "formatted", "no_verdict")
 NO_END, EXCEPTION = "no end", "exception"
 RAISED = re.compile(rf"ended in (?!{CannotRun.__name__}:)\w+:")
 
@@ -36,6 +36,14 @@ class Inconsistency:
             return NO_END
         return EXCEPTION if RAISED.search(self.problem) else self.problem.partition(":")[0]
 
+    @property
+    def shows_loss(self) -> bool:
+        """True if an invariant of the state is broken.
+
+        An exception, a run without an end and a medium that is not as stated (I9) may hide what is lost.
+        """
+        return self.evidence not in (NO_END, EXCEPTION, "I9")
+
 
 @dataclass
 class CrashReport:
@@ -48,10 +56,12 @@ class CrashReport:
     refused: the number of recoveries that refused because fenced lines were lost.
     resumed: the number of states from which training continued to its end.
     damaged: the number of states with lost lines or flipped bits.
+    formatted: the number of interrupted formats.
     no_verdict: the number of states whose processor time was used up.
     depth: the number of power losses in a row.
     seconds: the time of the exploration.
     models, configurations: the names of the explored persistence models and configurations.
+    pairs: the pairs of persistence models of one power loss and the next.
     cut_short: the models whose states were not all visited.
     failures: the states that broke an invariant.
     no_verdict_states: the states without a verdict.
@@ -65,11 +75,13 @@ class CrashReport:
     refused: int = 0
     resumed: int = 0
     damaged: int = 0
+    formatted: int = 0
     no_verdict: int = 0
     depth: int = 1
     seconds: float = 0.0
     models: set[str] = field(default_factory=set)
     configurations: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
     cut_short: set[str] = field(default_factory=set)
     failures: list[Inconsistency] = field(default_factory=list)
     no_verdict_states: list[Inconsistency] = field(default_factory=list)
@@ -79,7 +91,7 @@ class CrashReport:
         """Add the counts and failures of another report to this report."""
         for name in (*COUNTS, "seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
-        for name in ("models", "configurations", "cut_short"):
+        for name in ("models", "configurations", "pairs", "cut_short"):
             getattr(self, name).update(getattr(report, name))
         self.depth = max(self.depth, report.depth)
         self.failures += report.failures
@@ -88,16 +100,24 @@ class CrashReport:
     def caught_by(self, evidence: str = "") -> str:
         """Return `evidence` if a failure shows it, else "".
 
-        For evidence "" return the evidence of the first failure.
+        For evidence "" return that of the first failure, and of one that shows a loss before others.
         """
-        return next((failure.evidence for failure in self.failures if evidence in ("", failure.evidence)), "")
+        failures = sorted(self.failures, key=lambda failure: not failure.shows_loss)
+        return next((failure.evidence for failure in failures if evidence in ("", failure.evidence)), "")
+
+    @property
+    def shows_loss(self) -> bool:
+        """True if a failure breaks an invariant of the state."""
+        return any(failure.shows_loss for failure in self.failures)
 
     def not_explored(self) -> str:
         """Return a sentence that names the states that were not explored."""
         gaps = [
-            "no third power loss inside the recovery of a recovery",
+            "no fourth power loss in a row, a third one in few recoveries; no second one while a medium is formatted",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
-            "only runs of a few batches; tables of more than 2^16 rows only in one recovery of each log",
+            "only runs of at most nine batches, none with a row twice",
+            "tables of more than 2^16 rows only in one recovery of each log",
+            "the cost of operations too many; the texts of refusals; what a simulated run does with a recovered state",
             "media whose words of less than 8 B are atomic, and records of 4 GiB or more",
         ]
         if self.cut_short:

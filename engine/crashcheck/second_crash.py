@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..errors import CannotRun
 from ..persistence.media import HEALTH
 from ..persistence.models import domain
 from ..persistence.recovery import recover
+from ..registry import domain_names
 from . import judge, states
 from .budget import BREAKS, NoVerdict, processor_limited
 from .judge import CrashVerdict
@@ -19,30 +21,83 @@ from .visit import Search, medium_power, visit
 
 OTHER_FLUSH_MODELS = {"gpf_fail": ("gpf_ok",), "gpf_ok": ("gpf_fail",)}  # the same device, whose flush fails or does not
 BATCHES_AFTER_RECOVERY = 1  # batches of training in which power may be lost the second time
+THIRD_LOSSES, THIRD_STATES = 2, 12  # recoveries of a recovery that are interrupted, and their states
+
+
+class Losses(NamedTuple):
+    """The power losses of a state, as its replay line names them.
+
+    models: the persistence model of each loss.
+    operations: the operation of each loss.
+    choices: the surviving words of each loss.
+    """
+
+    models: tuple[str, ...]
+    operations: tuple[int, ...]
+    choices: tuple[str, ...]
+
+    def then(self, model: str, point: CrashPoint, counts: Counts) -> "Losses":
+        """Return these losses and one more."""
+        return Losses((*self.models, model), (*self.operations, point.operation), (*self.choices, point.name(counts)))
+
+    @property
+    def location(self) -> str:
+        """The end of the replay line."""
+        return f"{'/'.join(map(str, self.operations))}:{'/'.join(self.choices)}"
+
+    @property
+    def model_names(self) -> str:
+        """The models in the replay line: one if all are equal."""
+        return self.models[0] if len(set(self.models)) == 1 else ".".join(self.models)
+
+
+def later_models(model: str, turn: int) -> tuple[str, ...]:
+    """Return the persistence models of the next power loss.
+
+    These are the same, that of the other outcome of a flush, and another one by turns.
+    """
+    others = [name for name in domain_names() if domain(name).safe and name != model]
+    return tuple(dict.fromkeys((model, *OTHER_FLUSH_MODELS.get(model, ()), others[turn % len(others)])))
 
 
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Judge a second power loss at each operation of a recovery (I6).
 
-    The training after the recovery is included. `point` and `counts` name the state after the first power loss. If the device's
-    flush may fail at a power loss or not, the second loss is explored with both.
+    A third one is judged in some recoveries of those. The training after the recovery is included. `point` and `counts` name the
+    state after the first power loss. The second loss is explored under the same persistence model and under others.
     """
-    search.report.depth = 2
-    for second_model in (model, *OTHER_FLUSH_MODELS.get(model, ())):
-        model_names = model if second_model == model else f"{model}.{second_model}"
-        try:
-            points = after_recovery(
-                search.reference, (model, second_model), point, counts, search.effort.granularity, search.wrap
+    first, states_each = Losses((), (), ()).then(model, point, counts), search.effort.states // search.effort.recoveries
+    for second_model in later_models(model, point.operation):
+        exact_states = _crash_again(search, first, point, counts, second_model, max(states_each, 20))
+        for second, second_counts in spread(exact_states, THIRD_LOSSES, Random(point.operation)):
+            losses, third_model = (
+                first.then(second_model, second, second_counts),
+                later_models(second_model, second.operation)[-1],
             )
-        except NoVerdict as limit:
-            search.note(model_names, f"{point.operation}:{point.name(counts)},resume", CrashVerdict(None, no_verdict=str(limit)))
-            return
-        rng, room = Random(point.operation), len(search.verdicts) + max(search.effort.states // search.effort.recoveries, 20)
-        turns = zip_longest(*(_simple(second, rng) for second in points))
-        for second, second_counts in (second_state for turn in turns for second_state in turn if second_state):
-            if len(search.verdicts) < room and not search.failed:
-                location = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(second_counts)}"
-                visit(search, second_model, second, second_counts, location, model_names)
+            _crash_again(search, losses, second, second_counts, third_model, THIRD_STATES)
+
+
+def _crash_again(
+    search: Search, losses: Losses, point: CrashPoint, counts: Counts, model: str, limit: int
+) -> list[tuple[CrashPoint, Counts]]:
+    """Judge one more power loss after `losses`, in about `limit` states; return the new states that are exact."""
+    search.report.depth = max(search.report.depth, len(losses.models) + 1)
+    try:
+        points = after_recovery(
+            search.reference, (losses.models[-1], model), point, counts, search.effort.granularity, search.wrap
+        )
+    except NoVerdict as time_limit:
+        search.note(losses.model_names, f"{losses.location},resume", CrashVerdict(None, no_verdict=str(time_limit)))
+        return []
+    search.report.pairs.add((losses.models[-1], model))
+    rng, room = Random(point.operation), len(search.verdicts) + limit
+    turns, exact_states = zip_longest(*(_simple(later, rng) for later in points)), list[tuple[CrashPoint, Counts]]()
+    for later, later_counts in (state for turn in turns for state in turn if state):
+        if len(search.verdicts) < room and not search.failed:
+            every_loss = losses.then(model, later, later_counts)
+            if visit(search, model, later, later_counts, every_loss.location, every_loss.model_names):
+                exact_states.append((later, later_counts))
+    return exact_states
 
 
 @processor_limited
@@ -52,19 +107,21 @@ def after_recovery(
     """Return the crash points of a state's recovery and of the training after it.
 
     If the recovery refuses, there is no training, and a later recovery must refuse too or restore the exact state.
-    `models` are the persistence models of the first and of the second power loss. Raises NoVerdict.
+    `models` are the persistence models of the latest and of the next power loss. Raises NoVerdict.
     """
-    model, second_model = models
-    is_lossy = domain(model).announced and (point.after_loss or counts != point.sizes or second_model != model)  # or said to be
-    journal = Journal(0 if domain(model).announced else point.acknowledged)
+    announced = domain(models[0]).announced
+    is_lossy = point.after_loss or (announced and counts != point.sizes)
+    journal = Journal(0 if is_lossy else point.acknowledged)
     start = np.frombuffer(point.image(counts), np.uint8)
-    observer = Observer(start, medium_power(second_model, granularity), journal, is_lossy)
+    power = medium_power(models[1], granularity)
+    observer = Observer(start, power, journal, is_lossy, point.maybe_dirty or announced)
     try:
         counted_media = judge.attach_counted(reference, observer.media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
         journal.acknowledged = restored_state.embedding_batch - reference.configuration.first_batch
-        observer.after_loss = is_lossy and domain(second_model).announced
+        observer.after_loss = False
         train(reference, counted_media, journal.acknowledged, journal, BATCHES_AFTER_RECOVERY)
+        observer.maybe_dirty = False  # the fences of training have made the note durable
     except CannotRun:
         pass
     except BREAKS:

@@ -29,6 +29,7 @@ class CrashPoint:
     words: the pending words of each stream as (address, bytes), oldest first.
     acknowledged: the newest batch boundary that was promised to be durable.
     after_loss: True if fenced lines may have been lost at an earlier power loss.
+    maybe_dirty: True if an earlier dirty shutdown may not be recorded as handled yet.
 
     A power loss between two crash points leaves a state that the later crash point has too, since any prefix of a stream can
     survive.
@@ -40,6 +41,7 @@ class CrashPoint:
     words: tuple[tuple[Patch, ...], ...]
     acknowledged: int
     after_loss: bool = False
+    maybe_dirty: bool = False
 
     @property
     def sizes(self) -> Counts:
@@ -83,10 +85,10 @@ class Observer:
     The medium begins with the bytes `start`. The list `points` has the crash points so far.
     """
 
-    def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
+    def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False, maybe_dirty: bool = False) -> None:
         self.points: list[CrashPoint] = []
         self.media = CrashMedia(start, power, watch=self._take)
-        self._journal, self.after_loss = journal, after_loss
+        self._journal, self.after_loss, self.maybe_dirty = journal, after_loss, maybe_dirty
 
     def _take(self, media: CrashMedia, later: int = 0) -> None:
         """Add the present crash point.
@@ -97,7 +99,7 @@ class Observer:
         count_dirty_shutdown(durable, media.domain)
         words = tuple(tuple((word.address, word.content.tobytes()) for word in queue) for queue in streams.values())
         snapshot = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
-        self.points.append(CrashPoint(*snapshot, self.after_loss))
+        self.points.append(CrashPoint(*snapshot, self.after_loss, self.maybe_dirty))
 
     def end(self) -> None:
         """Add the crash point at the end of the run."""

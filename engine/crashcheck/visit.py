@@ -14,6 +14,7 @@ from .budget import BREAKS, processor_limited
 from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, train, write_start
 from .report import CrashReport, Inconsistency
+from .statement.stated_recovery import statement
 from .states import Counts, CrashPoint, Observer
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium: each structure lies on both controllers
@@ -30,6 +31,7 @@ class Effort:
     resumes: the number of images from which training continues to its end.
     damages: the number of images in which each used line is lost, and has a bit flipped.
     granularity: the number of bytes that are written atomically.
+    formats: the most images of an interrupted format, for each former content of the medium.
     """
 
     states: int = 400
@@ -38,9 +40,10 @@ class Effort:
     resumes: int = 10
     damages: int = 1
     granularity: int = 8
+    formats: int = 0
 
 
-USUAL = Effort()
+USUAL = Effort(formats=20)
 
 
 @dataclass
@@ -64,7 +67,7 @@ class Search:
     bug: str
     evidence: str = ""
     report: CrashReport = field(default_factory=CrashReport)
-    verdicts: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
+    verdicts: dict[tuple[bytes, bool, bool, bool], CrashVerdict] = field(default_factory=dict)
 
     def note(self, model: str, location: str, verdict: CrashVerdict) -> None:
         """Add a state with a problem or without a verdict to the report.
@@ -90,7 +93,9 @@ class Search:
         """
         if self.report.no_verdict:
             return True
-        return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MAX_FAILURES
+        if self.evidence:
+            return bool(self.report.caught_by(self.evidence))
+        return sum(failure.shows_loss for failure in self.report.failures) >= MAX_FAILURES
 
 
 def medium_power(model: str, granularity: int) -> Power:
@@ -104,17 +109,32 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
 
     The sentence is "" for a training that ended. Raises NoVerdict.
     """
-    start = FunctionalMedia(reference.layout.nbytes)
-    write_start(reference, start)
-    journal = Journal()
+    start, journal, problem = FunctionalMedia(reference.layout.nbytes), Journal(), ""
+    try:
+        write_start(reference, start)
+    except BREAKS as error:
+        problem = f"I1: formatting ended in {type(error).__name__}: {error}"
     observer = Observer(start.durable, medium_power(model, granularity), journal)
-    problem = ""
+    if problem:
+        observer.end()
+        return observer.points, problem
     try:
         train(reference, judge.attach_counted(reference, observer.media, wrap), 0, journal)
     except BREAKS as error:
         problem = f"I1: training ended in {type(error).__name__}: {error}"
     observer.end()
-    return observer.points, problem
+    return observer.points, problem or _unlike_statement(reference, model, observer.points)
+
+
+def _unlike_statement(reference: ReferenceRun, model: str, points: list[CrashPoint]) -> str:
+    """Return a sentence if training has not written the stated records, words and rows (I9), else ""."""
+    for point in points:
+        if wrong := statement(reference).wrong_word(point.image(point.sizes)):
+            return f"I9: at operation {point.operation} of training, {wrong}"
+    end = points[-1].image(points[-1].sizes)
+    outcome = statement(reference).outcome(end)
+    wrong = outcome.refusal or statement(reference).wrong_rest(end, outcome.batch, outcome.mlp_batch, False)
+    return wrong and f"I9: after training, {wrong}"
 
 
 def visit(search: Search, model: str, point: CrashPoint, counts: Counts, location: str, model_name: str = "") -> bool:
@@ -126,16 +146,16 @@ def visit(search: Search, model: str, point: CrashPoint, counts: Counts, locatio
     image = point.image(counts)
     announced = domain(model).announced
     lossy = point.after_loss or (announced and counts != point.sizes)
-    key = blake2b(image, digest_size=16).digest(), announced, lossy
+    key = blake2b(image, digest_size=16).digest(), announced, lossy, point.maybe_dirty
     verdict = search.verdicts.get(key)
     search.report.raw_states += 1
     if verdict is None:
-        verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, announced, lossy)
+        verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, announced, lossy, point.maybe_dirty)
         search.verdicts[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem or verdict.no_verdict:
             search.note(model_name or model, location, verdict)
-        return not verdict.problem and not verdict.no_verdict
+        return not verdict.no_verdict and (not verdict.problem or verdict.is_exact)
     if verdict.batch is not None and verdict.batch < point.acknowledged and not lossy:
         problem = f"I2: recovered to batch {verdict.batch}, though {point.acknowledged} was acknowledged"
         search.note(model_name or model, location, CrashVerdict(verdict.batch, problem))

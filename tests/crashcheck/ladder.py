@@ -12,7 +12,7 @@ from engine.crashcheck.visit import Effort
 
 @dataclass(frozen=True)
 class Rung:
-    """A depth of exploration."""
+    """A depth of exploration; without a size, each bug's own."""
 
     name: str
     effort: Effort
@@ -55,6 +55,7 @@ RUNGS = (
     Rung("and resumed to the end", Effort(1_500, 2, 12, 40, 0), ADR_ONLY),
     Rung("and damaged lines", Effort(1_500, 2, 12, 40, 4), ADR_ONLY),
     Rung("and all persistence models", Effort(600, 2, 12, 40, 4), ALL_MODELS),
+    Rung("and formats, sizes and probes", Effort(600, 2, 12, 40, 4, formats=60), ALL_MODELS, ""),
 )
 
 
@@ -68,7 +69,8 @@ def ladder(
         for count, bug in enumerate(bugs):
             on_progress((step + count / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
             with bug.install():
-                configuration = replace(bug.configurations[0], size=rung.size)
+                own = bug.configurations[0]
+                configuration = replace(own, size=rung.size or own.size)
                 report = explore(configuration, bug.wrap, rung.models, rung.effort, evidence=bug.evidence)
             states += report.unique_states
             if not report.caught_by(bug.evidence):

@@ -72,7 +72,7 @@ def test_mixed_rows_have_every_size_in_the_reach_of_batches_one_no_multiple_of_w
 def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name):
     report = explore(name, models=("adr", "gpf_fail"), effort=Effort(40, 1, 1, 4, 1))
     assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
-    assert report.unique_states > 80 and report.resumed and report.damaged > 50 and report.depth == 2
+    assert report.unique_states > 80 and report.resumed and report.damaged > 50 and report.depth == 3
     point = next(point for point in crash_points(reference_run(configuration(name)), "adr", 8, None)[0] if point.streams)
     seen = view_state(f"v1:{name}~adr:0:{point.operation}:all")
     table = [cell for cell in seen.cells if cell.lane == "Table"]
@@ -178,7 +178,7 @@ def test_the_command_reports_what_interface_and_exit_status_promise(capsys, monk
     assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["eadr"]
     keys = {"points", "raw_states", "unique_states", "inconsistent", "depth", "models", "seconds", "failures", "not_explored"}
     assert keys <= set(report)
-    assert report["depth"] == 2 and report["unique_states"] <= report["raw_states"]
+    assert report["depth"] == 3 and report["unique_states"] <= report["raw_states"]
 
 
 def test_the_command_fails_with_a_broken_protocol_and_its_line_replays(capsys):

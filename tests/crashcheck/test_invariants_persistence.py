@@ -128,7 +128,7 @@ def test_I5_a_lost_medium_is_never_reported_as_recovered():
 
 
 def test_I6_recovery_gives_the_same_however_often_power_is_lost_inside_it(explored):
-    assert explored.depth == 2 and explored.inconsistent == 0
+    assert explored.depth == 3 and explored.inconsistent == 0
 
 
 def test_I7_there_are_never_two_live_logs_for_one_batch(explored):
