@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.arrays import Flags, Ints
 from ..core.hashing import Purpose, stream
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, vectors_per_table
 from ..workload.batch import bag_layout, offsets
 from ..workload.caching.expected_cache import hottest_by_table
 from ..workload.popularity import popularities
@@ -49,9 +49,7 @@ def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
         scattered_rows = _count_hot_rows(s, int(capacity), origin)
     else:
         run_ends, scattered_rows = _expected_hot_rows(s, capacity, first_rows)
-    return HotSet(
-        run_ends, scattered_rows, bag_layout(s.model, s.data.batch_size), s.data.batch_size, per_table(s.model, "features")
-    )
+    return HotSet(run_ends, scattered_rows, bag_layout(s.model, s.data.batch_size), s.data.batch_size, vectors_per_table(s.model))
 
 
 def popular_shares_counted(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:

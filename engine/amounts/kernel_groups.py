@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..core.arrays import Flags, Floats
-from ..scenario.scenario import per_table
+from ..scenario.scenario import per_table, vectors_per_table
 from ..systems.kernels.mixed import HOST
 from ..systems.row_kinds import row_sizes
 from ..systems.sharding import loaded
@@ -50,7 +50,7 @@ def add_group_traffic(
     The skew of a group over the parts is the expected skew under the plan in force.
     """
     s = settled.scenario
-    features, dims = (np.array(per_table(s.model, name)) for name in ("features", "embedding_dim"))
+    features, dims = np.array(vectors_per_table(s.model)), np.array(per_table(s.model, "embedding_dim"))
     stateful, pooled = np.array(table_states(s)) > 0, s.data.batch_size * FLOAT32 * features * dims
     counted_tables = stateful if stateful.any() else np.ones_like(stateful)
     parts = []

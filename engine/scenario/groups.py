@@ -61,6 +61,15 @@ class Model:
         high=1000,
         acts="file",
     )
+    feature_kind: str | tuple[str, ...] = knob(
+        "bag",
+        "Kind of features",
+        "What a sample's lookups in a table are: a bag, pooled into one vector for each feature; or a sequence, a user's history "
+        "whose vectors all reach the sequence layers. One for all tables, or one per table.",
+        choices=("bag", "sequence"),
+        by_table=True,
+        added_later=True,
+    )
     bottom_mlp: Annotated[tuple[int, ...], "widths"] = knob(
         (13, 512, 256, 64, 16),
         "Bottom MLP",
@@ -75,9 +84,9 @@ class Model:
     interaction: str = knob(
         "dot",
         "Feature interaction",
-        "How bottom MLP and tables are joined: pairwise dot products, plain concatenation, or DCNv2's cross network over the "
-        "concatenation.",
-        choices=("dot", "concat", "cross"),
+        "How bottom MLP and tables are joined: pairwise dot products, plain concatenation, DCNv2's cross network over the "
+        "concatenation, or HSTU's attention over the events of sequence tables.",
+        choices=("dot", "concat", "cross", "hstu"),
     )
     interaction_stride: int = knob(
         1,
@@ -99,6 +108,19 @@ class Model:
     cross_layers: int = knob(3, "Cross layers", "Number of layers of the cross network.", low=1, high=64)
     cross_rank: int | None = knob(
         512, "Cross rank", "Rank of the low-rank weight matrix in each cross layer; auto: the full matrix.", low=1, high=10**5
+    )
+    hstu_layers: int = knob(3, "HSTU layers", "Number of attention layers over a history.", low=1, high=64, added_later=True)
+    hstu_dim: int = knob(
+        512, "HSTU width", "Elements of a position of a history between HSTU layers.", low=1, high=16_384, added_later=True
+    )
+    hstu_heads: int = knob(4, "HSTU heads", "Attention heads of each HSTU layer.", low=1, high=256, added_later=True)
+    hstu_head_dim: int = knob(
+        128,
+        "HSTU head dim",
+        "Elements of a query, a key, a value and a gate in one attention head.",
+        low=1,
+        high=4096,
+        added_later=True,
     )
     optimizer: str | tuple[str, ...] = knob(
         "sgd",

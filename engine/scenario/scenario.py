@@ -25,7 +25,7 @@ from .machine import MachineKnobs
 from .renamed import RENAMED
 
 ROW_KNOBS = ("embedding_dim", "row_precision", "optimizer")  # knobs that decide the size of a table's rows
-PER_TABLE = ("num_embeddings", "pooling", "features", *ROW_KNOBS)
+PER_TABLE = ("num_embeddings", "pooling", "features", "feature_kind", *ROW_KNOBS)
 DIM, BOTTOM, PROJECTION = "model.embedding_dim", "model.bottom_mlp", "model.projection_dim"
 AGGRAVATING_FAULTS = ("fault-in-recovery", "late-detection")  # faults that only worsen others; not allowed in a trace
 
@@ -114,6 +114,13 @@ def _check_features(model: Model) -> None:
         raise BadKnob(
             f"model.features={features} of table {table} is more than its model.pooling={lookups}; each feature needs at least "
             "one lookup per sample."
+        )
+    if model.interaction == "hstu" and not is_sequential(model):
+        raise BadKnob("model.interaction=hstu needs a history; set model.feature_kind=sequence for the tables of its events.")
+    if model.interaction != "hstu" and is_sequential(model):
+        raise BadKnob(
+            f"model.feature_kind=sequence needs layers that read histories; set model.interaction=hstu in place of "
+            f"{model.interaction}, or model.feature_kind=bag."
         )
     if model.interaction_stride > 1 and model.interaction != "concat":
         raise BadKnob(
@@ -276,6 +283,20 @@ def per_table(model: Model, name: str) -> tuple[Any, ...]:
     if not isinstance(per_table_value, tuple):
         return (per_table_value,) * model.num_tables
     return per_table_value if len(per_table_value) == model.num_tables else per_table_value * model.num_tables
+
+
+def is_sequential(model: Model) -> bool:
+    """Return whether any table holds the events of a user's history."""
+    return "sequence" in (model.feature_kind if isinstance(model.feature_kind, tuple) else (model.feature_kind,))
+
+
+def vectors_per_table(model: Model) -> tuple[int, ...]:
+    """Return the vectors of a sample from each table, (T,).
+
+    A table of bags has one for each feature, a table of sequences one for each lookup.
+    """
+    columns = (per_table(model, name) for name in ("feature_kind", "features", "pooling"))
+    return tuple(pooling if kind == "sequence" else features for kind, features, pooling in zip(*columns, strict=True))
 
 
 def dense_optimizer(model: Model) -> str:

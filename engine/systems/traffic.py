@@ -17,7 +17,16 @@ from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.device import assumed_value
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.framework import FRAMEWORKS
-from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projected_tables, projection_dim
+from ..scenario.scenario import (
+    Scenario,
+    cross_ranks,
+    dense_optimizer,
+    is_sequential,
+    per_table,
+    projected_tables,
+    projection_dim,
+    vectors_per_table,
+)
 from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_bags
@@ -246,13 +255,13 @@ def elements(s: Scenario) -> int:
 
 
 def vector_count(s: Scenario) -> int:
-    """Return the number of pooled vectors of a sample: one for each feature."""
-    return as_int(total(per_table(s.model, "features")))
+    """Return the number of a sample's vectors: one for each bag feature and each lookup of a sequence."""
+    return as_int(sum(vectors_per_table(s.model)))
 
 
 def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the pooled vectors of a sample and their widths, by table, (T,) each."""
-    return per_table(s.model, "features"), per_table(s.model, "embedding_dim")
+    return vectors_per_table(s.model), per_table(s.model, "embedding_dim")
 
 
 def sent_bytes(s: Scenario) -> float:
@@ -263,7 +272,7 @@ def sent_bytes(s: Scenario) -> float:
 def vector_nbytes(s: Scenario) -> float | Floats:
     """Return the bytes of each table's pooled vectors as sent: (T,), or one number."""
     model = s.model
-    if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
+    if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple) or is_sequential(model):
         return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
     return model.features * _sent_nbytes(s, model.embedding_dim)
 

@@ -28,9 +28,10 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
 def uneven_bags(s: Scenario) -> int:
     """Return the number of a sample's bags that have uneven length.
 
-    A sample has one bag for each feature.
+    A sample has one bag for each feature, and one history in a table of sequences.
     """
-    return int(total(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
+    columns = zip(per_table(s.model, "features"), per_table(s.model, "feature_kind"), length_cv(s), strict=True)
+    return int(sum(1 if kind == "sequence" else features for features, kind, cv in columns if cv))
 
 
 def length_spread(lengths: Ints | int) -> float:

@@ -14,7 +14,7 @@ from ...core.work import AllReduce, Pool, RowUpdates
 from ...hardware.device import seconds
 from ...hardware.devices.gpu import memory_bytes
 from ...registry import load_variant
-from ...scenario.scenario import Scenario, per_table
+from ...scenario.scenario import Scenario, per_table, vectors_per_table
 from ...units import FLOAT32, MiB
 from ...workload.accesses import expected_accesses
 from ...workload.bags import length_cv, length_generating_function
@@ -54,7 +54,7 @@ def replicas(s: Scenario, rows: float) -> Replicas:
     if rows >= num_rows(s):  # exactly 1: a rounding error left over would still start an exchange
         return Replicas(rows, 1.0, 1.0, float(expected_accesses(s).unique_rows.sum()))
     pooling, cv = np.array(per_table(s.model, "pooling"), dtype=np.float64), np.array(length_cv(s))
-    features = np.array(per_table(s.model, "features"))
+    features = np.array(vectors_per_table(s.model))
     hit_rates, bags = np.minimum(hottest_by_table(s, rows)[1], 1.0), pooling / features
     vectors = length_generating_function(bags, cv, hit_rates) if cv.any() else hit_rates**bags
     unique = hot_split(s, rows).hot * float(expected_accesses(s).unique_rows.sum())
