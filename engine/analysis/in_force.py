@@ -296,6 +296,7 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     "run.passes": lambda s: AutomaticValue(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
     "model.projection_dim": _projection,
     "model.dense_optimizer": _dense_optimizer,
+    "data.history_cap": lambda s: AutomaticValue(None, "histories of any length are kept whole"),
     "model.cross_rank": lambda s: AutomaticValue(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: AutomaticValue(s.model.learning_rate, "the learning rate of the MLPs"),
 }

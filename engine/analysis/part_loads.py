@@ -14,10 +14,10 @@ from ..registry import variant_names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.crossing import Crossing, even_crossing, index_routes, vector_routes
+from ..systems.exchange.sent import index_bytes, sent_bytes, vector_nbytes
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN_SHARES, Kind, Units, kind_of, table_units
 from ..systems.system import Settled
-from ..systems.traffic import index_bytes, sent_bytes, vector_nbytes
 from ..units import MS
 from ..workload.accesses import expected_accesses
 

@@ -5,7 +5,7 @@ An amount is a float, or an array with one value per batch or per design point. 
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,6 +258,30 @@ class BottomMLP(Work):
     state: int = 0
 
 
+class SequenceShape(NamedTuple):
+    """The layers that read a sample's history.
+
+    events: mean number of events of a history. positions: mean number of positions: events, contexts and the candidate.
+    squares: mean of the squared number of positions.
+    uneven_events, uneven_squares: events and squared positions of the busiest GPU, over the mean of all GPUs.
+    event_width: elements of an event's vectors of all sequence tables together.
+    contexts: (vectors of a sample, elements) of the pooled and dense vectors, each a position, by their width.
+    layers, dim: number of HSTU layers, and elements of a position between them.
+    heads_dim: elements of all attention heads of a layer together.
+    """
+
+    events: Any
+    positions: Any
+    squares: Any
+    uneven_events: Any
+    uneven_squares: Any
+    event_width: int
+    contexts: tuple[tuple[int, int], ...]
+    layers: int
+    dim: int
+    heads_dim: int
+
+
 @dataclass(frozen=True)
 class TopPart(Work):
     """Feature interaction and the top MLP, forward and backward.
@@ -269,6 +293,7 @@ class TopPart(Work):
     pairs: True if the interaction is the products of all pairs of vectors, False if it concatenates the vectors.
     projections: layers before the interaction: (number of layers, vectors of a sample, input width, output width) each.
     vectors: the number of vectors of a sample that have products; 0 without products.
+    sequence: the layers that read histories; None without histories.
     """
 
     samples: Amount
@@ -279,12 +304,13 @@ class TopPart(Work):
     pairs: bool = True
     projections: tuple[tuple[int, int, int, int], ...] = ()
     vectors: int = 0
+    sequence: SequenceShape | None = None
 
 
 def amounts(work: Work) -> dict[str, Any]:
     """Return the numeric amounts of `work` by the name of the field."""
     fields_by_name = {name: getattr(work, name) for name in work.__dataclass_fields__}
-    return {name: amount for name, amount in fields_by_name.items() if not isinstance(amount, str | tuple | bool | RowMix)}
+    return {name: amount for name, amount in fields_by_name.items() if not isinstance(amount, str | tuple | bool | RowMix | None)}
 
 
 def written_bytes(work: Work) -> Amount:

@@ -88,6 +88,24 @@ class DataKnobs:
         high=10.0,
         learned=True,
     )
+    history_cap: int | None = knob(
+        None,
+        "Longest history",
+        "Most events of a user's history that a sample has, in tables of sequences; longer histories are cut. auto: no limit.",
+        unit="events",
+        low=1,
+        high=1_000_000,
+        added_later=True,
+    )
+    samples_per_user: float = knob(
+        1.0,
+        "Samples of a user",
+        "Samples of one user in a GPU's batch, one after the other, each with a history one event further; 1: users are mixed.",
+        unit="samples",
+        low=1.0,
+        high=1e6,
+        added_later=True,
+    )
     locality: float = knob(
         0.0, "Locality", "Share of repeated lookups of a row that come soon after its last use.", low=0.0, high=0.9
     )

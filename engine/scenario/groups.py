@@ -201,6 +201,19 @@ class Policy:
         "Looks up the rows of the next batch before this batch updates them, and then corrects the pooled vectors; this "
         "hides the lookup.",
     )
+    input_dedup: bool = knob(
+        False,
+        "Input dedup",
+        "Sends each row that a GPU's batch asks for once, in tables of sequences: its id and its vector cross between GPUs once, "
+        "after a sort of the ids.",
+        added_later=True,
+    )
+    balanced_histories: bool = knob(
+        False,
+        "Balanced histories",
+        "Shuffles a batch's samples among the GPUs so that each has as many events of histories to attend to.",
+        added_later=True,
+    )
     row_dedup: str = knob(
         "memory",
         "Row coalescing",

@@ -15,6 +15,7 @@ from ..workload.accesses import expected_accesses
 from ..workload.row_spread import spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even_crossing, index_crossing, vector_crossing
 from .exchange.replicas import NO_REPLICAS, choose_replicas
+from .exchange.sent import index_bytes, sent_bytes, vector_nbytes
 from .parts import EVEN_SHARES, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
@@ -32,7 +33,7 @@ from .sharding import (
 )
 from .system import System
 from .table_placement import Balance, FarSkews, Links, PartWork, Skews, TablePlacement, skew
-from .traffic import index_bytes, sent_bytes, table_bytes, table_nbytes, table_states, vector_nbytes
+from .traffic import table_bytes, table_nbytes, table_states
 
 ROUNDED = 1e-9  # relative difference of sums in another order
 

@@ -17,6 +17,7 @@ from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.device import assumed_value
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.framework import FRAMEWORKS
+from ..hardware.sequence_layers import sequence_activations, sequence_parameters
 from ..scenario.scenario import (
     Scenario,
     cross_ranks,
@@ -31,14 +32,13 @@ from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_bags
 from ..workload.caching.expected_cache import popularity_sums
+from ..workload.histories import history_shape
 from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
 INDEX_BYTES = 8
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 LENGTH_BYTES = 4  # bytes of a bag's length, as in TorchRec's KeyedJaggedTensor
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
-INT8_OVERHEAD = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
-SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)}  # bytes of an element, and of a vector
 
 
 @dataclass(frozen=True)
@@ -264,30 +264,6 @@ def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return vectors_per_table(s.model), per_table(s.model, "embedding_dim")
 
 
-def sent_bytes(s: Scenario) -> float:
-    """Return the bytes of a batch's pooled vectors as sent, the mean over tables."""
-    return as_float(np.mean(vector_nbytes(s)))
-
-
-def vector_nbytes(s: Scenario) -> float | Floats:
-    """Return the bytes of each table's pooled vectors as sent: (T,), or one number."""
-    model = s.model
-    if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple) or is_sequential(model):
-        return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
-    return model.features * _sent_nbytes(s, model.embedding_dim)
-
-
-def _sent_nbytes(s: Scenario, dim: int) -> float:
-    """Return the bytes of a batch's vectors of `dim` elements, as they are sent."""
-    element_bytes, vector_overhead = SENT_BYTES[s.machine.exchange_precision]
-    return as_float(s.data.batch_size * (element_bytes * dim + vector_overhead))
-
-
-def index_bytes(s: Scenario) -> float:
-    """Return the bytes of a row index as sent, with a share of bag lengths."""
-    return as_float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / total(per_table(s.model, "pooling")))
-
-
 def num_rows(s: Scenario) -> float:
     """Return the number of rows of all embedding tables."""
     return as_float(total(per_table(s.model, "num_embeddings")))
@@ -349,6 +325,9 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of the gradients of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
+    projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
+    histories = history_shape(scenario)
+    projections += sequence_parameters(histories) if histories else 0
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
     return as_float(FLOAT32 * (dense + total(layers * m * n for layers, _, m, n in projection_layers(scenario))))
 
@@ -375,15 +354,19 @@ def log_bytes(s: Scenario) -> float:
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory of a batch: MLP gradients, and activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
-    widths += total(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
-    widths += total(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
+    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
+    widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
+    widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
+    if histories := history_shape(s):
+        widths += sequence_activations(histories)
     return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
     """Return the top MLP's widths, the input width from the feature interaction first."""
     model = scenario.model
+    if is_sequential(model):
+        return (model.hstu_dim, *model.top_mlp)
     bottom, vectors = model.bottom_mlp[-1], vector_count(scenario) + 1
     pairs = vectors * (vectors - 1) // 2
     inputs = bottom + pairs if model.interaction == "dot" else ceil((bottom + elements(scenario)) / model.interaction_stride)

@@ -35,7 +35,8 @@ from ..hardware.device import Device
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.hosts import host_channels
-from ..hardware.layers import COUNTING_ARITHMETIC, layer_cost
+from ..hardware.layer_kernels import COUNTING_ARITHMETIC
+from ..hardware.layers import layer_cost
 from ..results.result import Result
 from ..scenario.machine import MachineKnobs
 from ..scenario.presets import preset

@@ -10,7 +10,7 @@ from ..core.memo import memoised
 from ..core.points.numbers import as_array, in_columns
 from ..scenario.scenario import Scenario, per_table
 from .expected import Accesses, hit_rate, spectrum_accesses
-from .popularity import table_kinds
+from .popularity import TableKinds, table_kinds
 from .spectrum import id_space, table_spectra
 
 
@@ -23,11 +23,36 @@ def expected_accesses(scenario: Scenario) -> Accesses:
     kinds = table_kinds(scenario)
     kind_lookups = as_array(kinds.pooling, np.float64) * scenario.data.batch_size
     spectra, locality = table_spectra(kinds.laws), scenario.data.locality
-    steady = in_columns(lambda lookups: spectrum_accesses(spectra, lookups, locality), kind_lookups)
+    if scenario.data.samples_per_user > 1 and "sequence" in kinds.feature_kinds:
+        events = distinct_events(kinds, scenario.data.batch_size, scenario.data.samples_per_user)
+        _, unique, shared, raw = spectrum_accesses(spectra, events, locality)
+        steady = Accesses(kind_lookups, unique, shared, raw * kind_lookups / events)
+    else:
+        steady = in_columns(lambda lookups: spectrum_accesses(spectra, lookups, locality), kind_lookups)
     accesses = Accesses(*(part[kinds.kind_of_table] for part in steady))
     for amounts in accesses:
         amounts.flags.writeable = False
     return accesses
+
+
+def distinct_events(kinds: TableKinds, samples: float, samples_per_user: float) -> Floats:
+    """Return the lookups of `samples` samples in each kind of table that are of different events of a user, (K,).
+
+    Consecutive samples of a user have the same history but for one event. A bag's lookups all count.
+    """
+    lookups, users = np.array(kinds.pooling, dtype=np.float64), max(samples / samples_per_user, 1.0)
+    is_history = np.array([kind == "sequence" for kind in kinds.feature_kinds])
+    return np.where(is_history, np.minimum(users * (lookups - 1) + samples, samples * lookups), samples * lookups)
+
+
+@memoised(most=64, each_point_alone=True)
+def unique_shares(scenario: Scenario) -> Floats:
+    """Return the unique rows over the lookups of one GPU's batch, by table, (T,)."""
+    kinds, samples = table_kinds(scenario), scenario.data.batch_size / scenario.machine.num_gpus
+    events = distinct_events(kinds, samples, scenario.data.samples_per_user)
+    unique = spectrum_accesses(table_spectra(kinds.laws), events, scenario.data.locality).unique_rows
+    shares: Floats = (unique / (samples * np.array(kinds.pooling, dtype=np.float64)))[kinds.kind_of_table]
+    return shares
 
 
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:

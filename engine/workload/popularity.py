@@ -58,22 +58,25 @@ class TableKinds(NamedTuple):
     laws, pooling: the popularity and the pooling factor of each kind, in the order of their first tables.
     table_counts: the number of tables of each kind, (kinds,).
     kind_of_table: the kind of each table, (T,).
+    feature_kinds: "bag" or "sequence" for each kind.
     """
 
     laws: tuple[Popularity, ...]
     pooling: tuple[int, ...]
     table_counts: Ints
     kind_of_table: Ints
+    feature_kinds: tuple[str, ...]
 
 
 @memoised(most=100_000, size=lambda kinds: len(kinds.kind_of_table), each_point_alone=True)
 def table_kinds(scenario: Scenario) -> TableKinds:
     """Return the kinds of a scenario's tables."""
-    kind_numbers: dict[tuple[Popularity, int], int] = {}
-    tables = zip(popularities(scenario), per_table(scenario.model, "pooling"), strict=True)
+    kind_numbers: dict[tuple[Popularity, int, str], int] = {}
+    pooling_by_table, feature_kinds_by_table = (per_table(scenario.model, name) for name in ("pooling", "feature_kind"))
+    tables = zip(popularities(scenario), pooling_by_table, feature_kinds_by_table, strict=True)
     kind = np.array([kind_numbers.setdefault(table, len(kind_numbers)) for table in tables])
-    laws, pooling = zip(*kind_numbers, strict=True)
-    return TableKinds(laws, pooling, np.bincount(kind), kind)
+    laws, pooling, feature_kinds = zip(*kind_numbers, strict=True)
+    return TableKinds(laws, pooling, np.bincount(kind), kind, feature_kinds)
 
 
 @memoised(most=100_000, size=len)

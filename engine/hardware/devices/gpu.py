@@ -19,7 +19,8 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
 from ..framework import FRAMEWORKS
-from ..layers import Arithmetic, joules, layer_cost
+from ..layer_kernels import Arithmetic
+from ..layers import joules, layer_cost
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -43,6 +44,19 @@ NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 def _energy(picojoules: float, low: float, high: float, source: str) -> Constant:
     """Return an unsourced energy constant [pJ/FLOP]."""
     return Constant("", picojoules, "", low, high, "unsourced", source)
+
+
+TRITON = Constant(
+    "",
+    0.077,
+    "",
+    0.05,
+    0.2,
+    "calibrated",
+    "fitted to NVIDIA's HSTU on 16 H100 with Triton's attention; jagged histories, forward and backward",
+)
+FUSED_FORWARD = Constant("", 0.57, "", 0.4, 0.7, "measured", "NVIDIA recsys-examples: HSTU attention by CUTLASS on an H100")
+FUSED_BACKWARD = Constant("", 0.34, "", 0.25, 0.5, "measured", "NVIDIA recsys-examples: HSTU attention by CUTLASS on an H100")
 
 
 class Precision(NamedTuple):
@@ -95,6 +109,9 @@ class Accelerator:
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
     floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
+    attention: Constant = quantity("attention share of peak", "of peak", default=TRITON)
+    fused_forward: Constant = quantity("fused attention forward share of peak", "of peak", default=FUSED_FORWARD)
+    fused_backward: Constant = quantity("fused attention backward share of peak", "of peak", default=FUSED_BACKWARD)
 
 
 @dataclass(frozen=True)
@@ -208,10 +225,14 @@ def straggler_factor(machine: MachineKnobs) -> float:
     return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
 
 
-def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, table: float) -> Device:
+def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, table: float, fused_attention: bool) -> Device:
     """Return a GPU whose layer times are computed."""
+    peak = getattr(gpu, precision.peak).value * 1e12 / slower
+    shares = (gpu.fused_forward, gpu.fused_backward) if fused_attention else (gpu.attention, gpu.attention)
     rates = Arithmetic(
-        rate=gpu.flop_share.value * getattr(gpu, precision.peak).value * 1e12 / slower,
+        rate=gpu.flop_share.value * peak,
+        attention_forward=shares[0].value * peak,
+        attention_backward=shares[1].value * peak,
         bandwidth=gpu.byte_share.value * gpu.bandwidth.value * GB / slower,
         word=precision.word,
         per_flop=getattr(gpu, precision.energy).value * 1e-12,
@@ -300,7 +321,8 @@ def build(machine: MachineKnobs) -> Device:
         return _replayed(part)
     gpu = _captured(part) if machine.framework == "cuda-graph" else part
     table = assumed_value(machine, "host", FRAMEWORKS[machine.framework].sparse_table) * US
-    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggler_factor(machine), table)
+    precision, fused = PRECISIONS[machine.matrix_precision], machine.attention == "fused"
+    device = _computed(machine.gpu, gpu, precision, straggler_factor(machine), table, fused)
     return replace(device, constants=_constants(part))
 
 
@@ -340,7 +362,7 @@ DEVICE = DeviceKind(
     "GPU",
     build,
     parts,
-    knob_names=("gpu", "framework", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
+    knob_names=("gpu", "framework", "step_jitter", "matrix_precision", "attention", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
     kinds=("gpu", "gpu-replay"),
 )

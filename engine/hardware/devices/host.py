@@ -23,7 +23,8 @@ from ..concurrency import LINE
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
 from ..framework import FRAMEWORKS, LoopRates, driving_seconds, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
-from ..layers import Arithmetic, layer_cost
+from ..layer_kernels import Arithmetic
+from ..layers import layer_cost
 from .dram import grade
 from .gpu import word_bytes
 
@@ -188,8 +189,11 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
     """
     peak = getattr(host, PEAKS.get(machine.matrix_precision, ""), None)
     launch = library.launch.value * US
+    rate = library.share.value * busy * peak.value * 1e9 if peak else 0.0
     return Arithmetic(
-        rate=library.share.value * busy * peak.value * 1e9 if peak else 0.0,
+        rate=rate,
+        attention_forward=rate,
+        attention_backward=rate,
         bandwidth=_bandwidth(machine, busy * host.dram_lines.value),
         word=word_bytes(machine),
         per_flop=0.0,  # counted by the core's watts

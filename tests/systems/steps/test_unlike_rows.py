@@ -24,12 +24,13 @@ from engine.scenario.storage import stored_bytes as vector_bytes
 from engine.schedule.machine import ready_machine, settle
 from engine.systems.balance import table_placement
 from engine.systems.exchange.replicas import replicas
+from engine.systems.exchange.sent import vector_nbytes
 from engine.systems.parts import KINDS as PART_KINDS
 from engine.systems.parts import table_units
 from engine.systems.placement import level_shares, table_levels
 from engine.systems.row_kinds import row_bytes, row_kinds
 from engine.systems.sharding import shares
-from engine.systems.traffic import cached_rows, hot_bytes, hot_rows, sort_nbytes, table_bytes, table_nbytes, vector_nbytes
+from engine.systems.traffic import cached_rows, hot_bytes, hot_rows, sort_nbytes, table_bytes, table_nbytes
 from engine.workload.accesses import expected_accesses
 from engine.workload.bags import uneven_bags
 from engine.workload.batch import offsets

@@ -1,0 +1,100 @@
+"""HSTU layers over histories: seconds, operations and bytes of their kernels.
+
+An HSTU layer normalises its positions, takes gates, values, queries and keys from one GEMM, attends with SiLU in place of a
+softmax, gates the result, and adds the output of a second GEMM (Zhai et al., arXiv 2402.17152). The lower half of the products of
+positions counts, since a position attends to earlier ones. Attention is a fused kernel with its own share of the peak rate.
+"""
+
+from typing import Any
+
+from ..core.work import SequenceShape, mlp_parameters
+from .layer_kernels import Arithmetic, LayerCost, backward, elementwise, forward, gemm, update_nbytes
+
+# Words a position that elementwise kernels move, by kernel: of the width between layers, then of all heads.
+NORM, ACTIVATION, GATE, RESIDUAL = (2, 0), (0, 8), (0, 5), (3, 0)
+BACKWARD_TIMES = 2  # words that the backward pass of an elementwise kernel moves, over the forward pass
+PARTS = 4  # gates, values, queries and keys
+GATED = 3  # inputs of the output's GEMM: attention, gates, and their product
+
+
+def sequence_costs(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
+    """Return the costs of the kernels that turn `samples` histories into one vector each, forward and backward.
+
+    The seconds are those of the GPU with the most events, operations and bytes are the mean of all GPUs.
+    `state`: words of the optimizer that the update reads and writes with each weight.
+    """
+    mean = _kernels(arithmetic, samples, shape, state)
+    if shape.uneven_events == shape.uneven_squares == 1:
+        return mean
+    busiest = shape._replace(
+        events=shape.events * shape.uneven_events,
+        positions=shape.positions * shape.uneven_events,
+        squares=shape.squares * shape.uneven_squares,
+    )
+    slowest = _kernels(arithmetic, samples, busiest, state)
+    return [cost._replace(seconds=slow.seconds) for cost, slow in zip(mean, slowest, strict=True)]
+
+
+def _kernels(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
+    """Return the costs of all kernels for the mean history."""
+    costs = list[LayerCost]()
+    for count, widths in input_layers(shape):
+        costs += forward(arithmetic, samples * count, widths)
+        costs += backward(arithmetic, samples * count, widths, state, input_gradient=True)
+    return costs + _hstu_layer(arithmetic, samples, shape, state) * shape.layers
+
+
+def input_layers(shape: SequenceShape) -> list[tuple[Any, tuple[int, ...]]]:
+    """Return (vectors of a sample, widths) of the MLPs that bring each input to the width between layers.
+
+    The event's vectors of all sequence tables are one input, each pooled vector another; both have a hidden layer of half the
+    width. The candidate's vectors have a hidden layer of the whole width.
+    """
+    dim, half = shape.dim, max(1, shape.dim // 2)
+    events = (shape.events, (shape.event_width, half, dim))
+    candidate = (1, (shape.event_width, dim, dim))
+    return [events, candidate, *((count, (width, half, dim)) for count, width in shape.contexts)]
+
+
+def attention_flop(samples: Any, shape: SequenceShape) -> Any:
+    """Return the operations of one layer's attention, forward: queries by keys, weights by values."""
+    return 2.0 * samples * shape.squares * shape.heads_dim  # two products of 2 operations, of which half are needed
+
+
+def _attention(arithmetic: Arithmetic, samples: Any, shape: SequenceShape) -> list[LayerCost]:
+    """Return the costs of attention: one kernel forward, one backward with 2.5 times the operations."""
+    flop, words = attention_flop(samples, shape), samples * shape.positions * shape.heads_dim * PARTS
+    passes = ((flop, arithmetic.attention_forward, words), (2.5 * flop, arithmetic.attention_backward, 2 * words))
+    return [
+        LayerCost(arithmetic.launch + operations / rate, operations, 1.0 * arithmetic.word * moved)
+        for operations, rate, moved in passes
+    ]
+
+
+def _hstu_layer(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
+    """Return the costs of one layer: three GEMMs of either matrix, attention, elementwise kernels, updates."""
+    rows, dim, heads = samples * shape.positions, shape.dim, shape.heads_dim
+    costs = _attention(arithmetic, samples, shape)
+    for k, n in ((dim, PARTS * heads), (GATED * heads, dim)):
+        costs += [gemm(arithmetic, m, inner, columns, k * n) for m, inner, columns in ((rows, k, n), (k, rows, n), (rows, n, k))]
+        costs += [elementwise(arithmetic, update_nbytes(arithmetic, state) * (k + 1) * n)]
+    for of_dim, of_heads in (NORM, ACTIVATION, GATE, RESIDUAL):
+        nbytes = 1.0 * arithmetic.word * rows * (of_dim * dim + of_heads * heads)
+        costs += [elementwise(arithmetic, nbytes), elementwise(arithmetic, BACKWARD_TIMES * nbytes)]
+    return costs
+
+
+def sequence_activations(shape: SequenceShape) -> Any:
+    """Return the elements of a sample that the backward pass needs, half of which activation memory counts twice.
+
+    A layer keeps its input, its normalised input, gates, values, queries and keys, the attention and the gated output.
+    """
+    layer = 2 * shape.dim + (PARTS + 1 + GATED) * shape.heads_dim
+    return shape.positions * layer * shape.layers / 2
+
+
+def sequence_parameters(shape: SequenceShape) -> int:
+    """Return the number of weights and biases of the input MLPs and HSTU layers."""
+    inputs = sum(mlp_parameters(widths) for _, widths in input_layers(shape))
+    layer = (shape.dim + 1) * PARTS * shape.heads_dim + (GATED * shape.heads_dim + 1) * shape.dim
+    return inputs + shape.layers * layer
