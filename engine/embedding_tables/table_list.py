@@ -2,7 +2,7 @@
 
 The columns are `Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order; the names that other programs use are read too.
 Commas, semicolons or tabs separate cells. All columns except Rows can be left out: the model's knobs then stay. `Features`, the
-number of features that share a table, is written if any table has several.
+number of features that share a table, is written if any table has several; `Kind` if any table holds a sequence.
 """
 
 import csv
@@ -26,9 +26,11 @@ COLUMNS: Mapping[str, str] = {  # the knob of each column that has one, in the o
     "Precision": "model.row_precision",
     "Optimizer": "model.optimizer",
     "Features": "model.features",
+    "Kind": "model.feature_kind",
 }
-FEATURES = "Features"
-TITLES = (TABLE, *(title for title in COLUMNS if title != FEATURES))
+FEATURES, KIND = "Features", "Kind"
+USUAL = {FEATURES: 1, KIND: "bag"}  # cells of columns that are left out where all tables have them
+TITLES = (TABLE, *(title for title in COLUMNS if title not in USUAL))
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     TABLE: ("table", "name", "tablename", "embedding", "feature", "featurename"),
     ROWS: ("rows", "row", "numrows", "rowspertable", "numembeddings", "cardinality", "hashsize", "vocabsize", "vocabularysize"),
@@ -37,10 +39,11 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Precision": ("precision", "rowprecision", "datatype", "dtype"),
     "Optimizer": ("optimizer", "optimiser"),
     FEATURES: ("features", "numfeatures", "featuresofatable"),
+    KIND: ("kind", "featurekind", "kindoffeatures"),
 }
 TITLE_BY_HEADING = {heading: title for title, headings in HEADINGS.items() for heading in headings}
 RESULTS = ("Size [GB]", "Memory", "Parts", "Hit rate [%]", "Lookups a batch", "Unique rows a batch", "Embedding time [ms]")
-WORDS = {"Precision": PRECISION_WORDS, "Optimizer": OPTIMIZER_WORDS}
+WORDS: Mapping[str, Mapping[str, str]] = {"Precision": PRECISION_WORDS, "Optimizer": OPTIMIZER_WORDS, KIND: {}}
 DELIMITERS = "\t;,"
 MOST_CHARACTERS = 4_000_000
 MOST_NAME = 80
@@ -216,10 +219,10 @@ def text_of(model: Model, names: Sequence[str] = ()) -> str:
 def columns_of(model: Model) -> dict[str, tuple[Any, ...]]:
     """Return a model's tables as columns of (T,) values by title, without names.
 
-    Features is left out where each table has one feature.
+    Features is left out where each table has one feature, Kind where all tables have bags.
     """
     columns = {title: per_table(model, path.partition(".")[2]) for title, path in COLUMNS.items()}
-    return {title: column for title, column in columns.items() if title != FEATURES or {*column} != {1}}
+    return {title: column for title, column in columns.items() if {*column} != {USUAL.get(title)}}
 
 
 def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -122,6 +122,20 @@ class Model:
         high=4096,
         added_later=True,
     )
+    hstu_concat: bool = knob(
+        True,
+        "HSTU concatenation",
+        "Gives the last matrix of an HSTU layer the attention, the gates and their product, as in DLRMv4; else the product.",
+        added_later=True,
+    )
+    event_positions: int = knob(
+        1,
+        "Positions of an event",
+        "Positions that HSTU layers attend to for each event of a history: 1, or 2 where item and action alternate.",
+        low=1,
+        high=8,
+        added_later=True,
+    )
     optimizer: str | tuple[str, ...] = knob(
         "sgd",
         "Optimizer",

@@ -88,6 +88,7 @@ def _check_model(model: Model) -> None:
     for name in PER_TABLE:
         _check_length(f"model.{name}", getattr(model, name), model.num_tables)
     _check_features(model)
+    _check_histories(model)
     if model.top_mlp[-1] != 1:
         raise BadKnob(f"model.top_mlp ends in {model.top_mlp[-1]}; its last width must be 1, the click's logit.")
     if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
@@ -115,6 +116,14 @@ def _check_features(model: Model) -> None:
             f"model.features={features} of table {table} is more than its model.pooling={lookups}; each feature needs at least "
             "one lookup per sample."
         )
+    if model.interaction_stride > 1 and model.interaction != "concat":
+        raise BadKnob(
+            f"model.interaction_stride={model.interaction_stride} works only on concatenated features; set "
+            "model.interaction=concat, or the stride to 1."
+        )
+
+
+def _check_histories(model: Model) -> None:
     if model.interaction == "hstu" and not is_sequential(model):
         raise BadKnob("model.interaction=hstu needs a history; set model.feature_kind=sequence for the tables of its events.")
     if model.interaction != "hstu" and is_sequential(model):
@@ -122,10 +131,12 @@ def _check_features(model: Model) -> None:
             f"model.feature_kind=sequence needs layers that read histories; set model.interaction=hstu in place of "
             f"{model.interaction}, or model.feature_kind=bag."
         )
-    if model.interaction_stride > 1 and model.interaction != "concat":
+    columns = zip(per_table(model, "feature_kind"), per_table(model, "pooling"), strict=True)
+    lengths = sorted({lookups for kind, lookups in columns if kind == "sequence"})
+    if len(lengths) > 1:
         raise BadKnob(
-            f"model.interaction_stride={model.interaction_stride} works only on concatenated features; set "
-            "model.interaction=concat, or the stride to 1."
+            f"model.pooling has {' and '.join(map(str, lengths))} lookups a sample for tables of sequences; an event has "
+            "one row of each of them, so give these tables one number."
         )
 
 

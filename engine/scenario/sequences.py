@@ -1,14 +1,17 @@
-"""The warning that long user histories are simulated as pooled bags, not as sequences."""
+"""The warning that long user histories are stated as bags that are pooled, not as sequences."""
 
 from collections.abc import Sequence
 from itertools import compress
 
 from ..core import figures
-from ..core.arithmetic import total
+from .groups import Model
 from .scenario import Scenario, per_table
 
 LONGEST_BAG = 1000  # lookups a sample in one table
-REMEDY = "Sequences are not simulated yet; lower model.pooling to the lookups that are pooled."
+REMEDY = (
+    "State it as one with model.feature_kind=sequence and model.interaction=hstu, or lower model.pooling to the lookups that are "
+    "pooled."
+)
 
 
 def sequence_note(lengths: Sequence[float]) -> str:
@@ -57,8 +60,18 @@ def sequence_notes(s: Scenario, lengths: Sequence[float] = ()) -> tuple[str, ...
 
     `lengths` are the mean lookups per sample of each table in the scenario's data file; without them the model's are taken.
     """
-    note = sequence_note(lengths or per_table(s.model, "pooling"))
+    note = sequence_note(_bag_lengths(s.model, lengths))
     return (note,) if note else ()
+
+
+def _bag_lengths(model: Model, lengths: Sequence[float] = ()) -> tuple[float, ...]:
+    """Return the lookups per sample of each table, 0 for a table that is stated as a sequence, (T,).
+
+    `lengths` are the lookups in a data file; by default the model's.
+    """
+    kinds = per_table(model, "feature_kind")
+    pairs = zip(lengths or per_table(model, "pooling"), kinds, strict=True)
+    return tuple(0 if kind == "sequence" else length for length, kind in pairs)
 
 
 def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] = ()) -> str:
@@ -68,12 +81,12 @@ def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] 
     for; () means 1 for each.
     """
     counts = times or (1,) * len(scenarios)
-    long_models = [(s.model, count) for s, count in zip(scenarios, counts, strict=True) if max(s.model.pooling) > LONGEST_BAG]
-    if not long_models:
+    bags = [(_bag_lengths(s.model), count) for s, count in zip(scenarios, counts, strict=True)]
+    long_bags = [(lengths, count) for lengths, count in bags if max(lengths) > LONGEST_BAG]
+    if not long_bags:
         return ""
-    longest = max((model for model, _ in long_models), key=lambda model: max(model.pooling))
-    note = sequence_note(per_table(longest, "pooling"))
-    pooled_points, all_points = total(count for _, count in long_models), total(counts)
+    note = sequence_note(max((lengths for lengths, _ in long_bags), key=max))
+    pooled_points, all_points = sum(count for _, count in long_bags), sum(counts)
     return (
         note
         if pooled_points == all_points

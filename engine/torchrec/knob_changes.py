@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..core.figures import count, exact, figure
 from ..errors import BadInput, BadKnob
 from ..hardware.devices.gpu import ACCELERATORS
-from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, stale_lists, with_values
+from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, is_sequential, stale_lists, with_values
 from ..units import GB, GiB
 from .embedding_tables import TorchRecTable
 from .kernels import KERNELS_BY_SYSTEM, system_names
@@ -62,6 +62,11 @@ def torchrec_scenario(
     """
     if strange := next((path for path in SHAPE if path in settings), ""):
         raise BadKnob(f"{strange} follows from the tables and cannot be set; change the tables or the pooling factors.")
+    if is_sequential(start.model):
+        raise BadKnob(
+            f"model.name={start.model.name} has tables of sequences, whose vectors are not pooled, but TorchRec plans "
+            "tables of bags; set model.feature_kind=bag and model.interaction=concat, or choose another model."
+        )
     parts = [
         KnobChanges({}) if as_started else _default_changes(topology, settings),
         _model_changes(start, tables, pooling, settings),

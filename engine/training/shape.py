@@ -18,7 +18,16 @@ from ..core.arithmetic import total
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import ROW_KNOBS, Scenario, cross_ranks, dense_optimizer, per_table, vectors_per_table, with_values
+from ..scenario.scenario import (
+    ROW_KNOBS,
+    Scenario,
+    cross_ranks,
+    dense_optimizer,
+    is_sequential,
+    per_table,
+    vectors_per_table,
+    with_values,
+)
 from ..scenario.storage import mlp_state, row_state, scale_words, stored_bytes
 from ..units import FLOAT32, GiB
 
@@ -292,8 +301,13 @@ def scaled_shape(scenario: Scenario, touched_rows: Ints) -> Shape:
     """Return the shape to train: the full model, or the largest twin within the budgets.
 
     `touched_rows` are the sorted global rows that the run and its held-out samples use.
-    Raises CannotRun if even the smallest twin exceeds the budgets.
+    Raises CannotRun if even the smallest twin exceeds the budgets, or for a model of sequences.
     """
+    if is_sequential(scenario.model):
+        raise CannotRun(
+            "run.training=on is not possible with model.interaction=hstu: layers over histories are timed, but not trained; set "
+            "run.training=off."
+        )
     return _folded(_narrowed(full_shape(scenario), scenario), scenario, touched_rows)
 
 

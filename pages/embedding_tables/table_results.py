@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.embedding_tables import table_rows
-from engine.embedding_tables.table_list import FEATURES, TABLE
+from engine.embedding_tables.table_list import TABLE, USUAL
 from engine.results.result import Result
 from pages.embedding_tables import table_editor
 from pages.ui import downloads
@@ -37,5 +37,5 @@ def readable_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all tables, slowest first, without empty columns."""
     ordered = frame.sort_values("Embedding time [ms]", ascending=False, kind="stable")
     empty = [name for name in ordered.columns if ordered[name].isna().all() or (ordered[name] == "").all()]
-    constant_columns = [FEATURES] * bool((ordered[FEATURES] == 1).all())
+    constant_columns = [title for title, usual in USUAL.items() if (ordered[title] == usual).all()]
     return ordered.drop(columns=[*empty, *constant_columns])

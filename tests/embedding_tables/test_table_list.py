@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.__main__ import main
 from engine.embedding_tables import table_list, table_sizes
 from engine.embedding_tables.table_list import COLUMNS, TITLES, parse, replaced_tables, text_of
-from engine.errors import BadInput
+from engine.errors import BadInput, BadKnob
 from engine.scenario.presets import preset
 from engine.scenario.scenario import PER_TABLE, per_table, with_values
 from tests.cases import each, examples
@@ -46,6 +46,17 @@ def test_one_value_for_all_tables_stays_one_value():
     changes = parse(text_of(s.model)).changes
     assert changes["model.embedding_dim"] == 16 and changes["model.optimizer"] == s.model.optimizer
     assert with_values(s, replaced_tables(s, changes)[0]) == s
+
+
+def test_a_list_keeps_which_tables_hold_sequences_and_asks_for_the_column_where_it_lacks_it():
+    s = preset("dlrm-v4-mi350x").scenario
+    text = text_of(s.model)
+    assert text.startswith("Table,Rows,Dim,Lookups,Precision,Optimizer,Kind") and text.count(",sequence") == 3
+    assert with_values(s, replaced_tables(s, parse(text).changes)[0]) == s
+    without = "\n".join(line.rpartition(",")[0] for line in text.splitlines()[:-1])
+    with pytest.raises(BadKnob, match="no column Kind"):
+        replaced_tables(s, parse(without).changes)
+    assert "Kind" not in text_of(KAGGLE.model)
 
 
 FORGIVING = {
@@ -178,7 +189,7 @@ def test_a_list_without_a_column_that_the_model_has_per_table_asks_for_it():
 
 def test_sizes_are_those_of_each_tables_own_rows():
     s = mixed_scenario(9)
-    rows, _, _, dims, precisions, optimizers = columns(s.model)
+    rows, _, _, _, dims, precisions, optimizers = columns(s.model)
     element = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
     states = {"sgd": lambda dim: 0, "rowwise-adagrad": lambda dim: 4, "adagrad": lambda dim: 4 * dim, "adam": lambda dim: 8 * dim}
     each_row = [

@@ -19,8 +19,8 @@ from engine.insight.fitting.fit import fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
 from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
-from engine.scenario.scenario import named_model, with_values
-from engine.scenario.sequences import sequence_note
+from engine.scenario.scenario import with_values
+from engine.scenario.sequences import sequence_note, sequence_note_of_points, sequence_notes
 from engine.simulate import simulate
 from engine.workload.readers.formats import digest_of, read_file
 from tests.machines import TINY
@@ -56,7 +56,7 @@ def notes(result):
 def test_more_than_1000_lookups_a_sample_in_one_table_are_a_sequence_and_1000_are_none(lengths, who):
     note = sequence_note(lengths)
     assert note.startswith(who) and bool(note) == bool(who)
-    words = "pooled here", "as a bag", "unpooled", "attention", "far too low", "model.pooling", "not simulated yet"
+    words = "pooled here", "as a bag", "unpooled", "attention", "far too low", "model.pooling", "model.feature_kind=sequence"
     assert all((word in note) == bool(who) for word in words)
 
 
@@ -86,8 +86,31 @@ def test_a_run_that_trains_and_a_machine_that_is_too_small_have_the_note_too():
 
 
 def test_no_preset_and_no_model_of_ours_pools_a_sequence():
-    assert [name for name in preset_names() if sequence_note(preset(name).scenario.model.pooling)] == []
-    assert [name for name in variant_names("models") if sequence_note(named_model(name)["model.pooling"])] == []
+    assert [name for name in preset_names() if sequence_notes(preset(name).scenario)] == []
+    assert [name for name in variant_names("models") if sequence_notes(with_values(TINY, {"model.name": name}))] == []
+
+
+def test_a_history_stated_as_a_sequence_is_not_called_a_bag_and_a_long_bag_beside_it_is():
+    stated = {"model.feature_kind": ("sequence", "sequence", "bag"), "model.interaction": "hstu"}
+    assert sequence_notes(tiny(2000, 2000, 5, **stated)) == ()
+    (note,) = sequence_notes(tiny(2000, 2000, 1500, **stated))
+    assert note.startswith("Table 3 of 3 has 1,500 ")
+    assert sequence_note_of_points([tiny(2000, 2000, 5, **stated)]) == ""
+    assert sequence_note_of_points([tiny(2000, 2000, 5, **stated), tiny(1001)]).startswith("1 of 2 points pool sequences")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "remedy"),
+    [
+        ({"model.interaction": "hstu"}, "set model.feature_kind=sequence"),
+        ({"model.feature_kind": "sequence"}, "set model.interaction=hstu in place of"),
+        ({"model.interaction": "hstu", "model.feature_kind": "sequence", "model.pooling": (5, 6, 7)}, "one number"),
+        ({"model.interaction": "hstu", "model.feature_kind": ("sequence", "bag")}, "2 values for 3 tables"),
+    ],
+)
+def test_histories_and_the_layers_that_read_them_are_stated_together(knobs, remedy):
+    with pytest.raises(BadKnob, match=remedy):
+        tiny(5, **knobs)
 
 
 @pytest.mark.parametrize("more", [["--estimate"], []])
