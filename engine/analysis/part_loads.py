@@ -14,7 +14,7 @@ from ..registry import variant_names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.crossing import Crossing, even_crossing, index_routes, vector_routes
-from ..systems.exchange.sent import index_bytes, sent_bytes, vector_nbytes
+from ..systems.exchange.sent import index_bytes, sent_bytes, sent_pieces, vector_nbytes
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN_SHARES, Kind, Units, kind_of, table_units
 from ..systems.system import Settled
@@ -131,7 +131,7 @@ def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     units, work = table_units(s, settled.system, kind).units, balance.work
     rate = np.array([[units.fabric], [units.network]])
     routes = (
-        vector_routes(balance.parts, balance.pieces, vector_nbytes(s)),
+        vector_routes(balance.parts, sent_pieces(s, balance.pieces), vector_nbytes(s)),
         index_routes(balance.parts, index_bytes(s) * balance.indices),
     )
     vectors, indices = (np.maximum(out_bytes, in_bytes) for out_bytes, in_bytes in routes)

@@ -261,13 +261,14 @@ class BottomMLP(Work):
 class SequenceShape(NamedTuple):
     """The layers that read a sample's history.
 
-    events: mean number of events of a history. positions: mean number of positions: events, contexts and the candidate.
+    events: mean number of events of a history, the candidate included. positions: mean number of positions: events and contexts.
     squares: mean of the squared number of positions.
     uneven_events, uneven_squares: events and squared positions of the busiest GPU, over the mean of all GPUs.
     event_width: elements of an event's vectors of all sequence tables together.
     contexts: (vectors of a sample, elements) of the pooled and dense vectors, each a position, by their width.
     layers, dim: number of HSTU layers, and elements of a position between them.
     heads_dim: elements of all attention heads of a layer together.
+    gated: vectors of `heads_dim` elements that a layer's last matrix reads: 3, or 1 without concatenation.
     """
 
     events: Any
@@ -280,6 +281,7 @@ class SequenceShape(NamedTuple):
     layers: int
     dim: int
     heads_dim: int
+    gated: int = 3
 
 
 @dataclass(frozen=True)

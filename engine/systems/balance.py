@@ -15,7 +15,7 @@ from ..workload.accesses import expected_accesses
 from ..workload.row_spread import spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even_crossing, index_crossing, vector_crossing
 from .exchange.replicas import NO_REPLICAS, choose_replicas
-from .exchange.sent import index_bytes, sent_bytes, vector_nbytes
+from .exchange.sent import index_bytes, sent_bytes, sent_pieces, vector_nbytes
 from .parts import EVEN_SHARES, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
@@ -140,7 +140,7 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
 
         The estimate is infinite if its vectors and an even share of the work already take longer.
         """
-        exchange_seconds = 2 * _crossing(units, vector_crossing(parts, pieces, vector))
+        exchange_seconds = 2 * _crossing(units, vector_crossing(parts, sent_pieces(s, pieces), vector))
         if even_seconds + exchange_seconds > than * (1 + ROUNDED):
             return np.inf
         lookups, rows, index = loaded(batch, pieces, parts.number, weight)
@@ -169,7 +169,10 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     """
     kind, vector, index = kind_of(system), vector_nbytes(s), index_bytes(s)
     if balance:
-        crossings = vector_crossing(balance.parts, balance.pieces, vector), index_crossing(balance.parts, index * balance.indices)
+        crossings = (
+            vector_crossing(balance.parts, sent_pieces(s, balance.pieces), vector),
+            index_crossing(balance.parts, index * balance.indices),
+        )
     else:
         parts = (kind or KINDS["gpus"]).parts(s, system)
         crossings = (
@@ -196,7 +199,8 @@ def _links(s: Scenario, balance: Balance) -> Links:
     """Return a plan's traffic between one GPU and the groups that have pieces of tables."""
     groups = np.zeros((4, balance.parts.groups))
     vector: Any = vector_nbytes(s)
-    weighted, unit = (balance.pieces, 1.0) if np.ndim(vector) == 0 else weight_widths(balance.pieces, vector / vector.mean())
+    pieces = sent_pieces(s, balance.pieces)
+    weighted, unit = (pieces, 1.0) if np.ndim(vector) == 0 else weight_widths(pieces, vector / vector.mean())
     for width, place in zip(*distinct_pieces(weighted), strict=True):
         owners = balance.pieces.runs[~place] if place < 0 else (place,)
         groups[0, np.unique(balance.parts.group[list(owners)])] += unit * width  # each group sums its own rows

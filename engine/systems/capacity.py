@@ -7,13 +7,13 @@ from ..errors import BadKnob
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.chassis import MOST_PLACES, places
 from ..hardware.devices.expander_dram import card, dram_controllers
-from ..hardware.devices.gpu import memory_bytes, no_unit
+from ..hardware.devices.gpu import memory_bytes, no_attention, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import no_unit as no_host_unit
 from ..scenario.knobs import write
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, with_checked_values
+from ..scenario.scenario import KNOBS, Scenario, is_sequential, with_checked_values
 from ..units import GB, GiB
 from ..workload.caching.unique_rows import expected_unique
 from .balance import table_placement
@@ -349,7 +349,7 @@ def _gpu(s: Scenario, system: System) -> str:
     """Return a refusal of a GPU, or of its memory, that does not suffice, else ""."""
     if "gpu" not in system.devices:
         return no_host_unit(s.machine)  # the layers run on the host
-    if refusal := no_unit(s.machine) or _crowded(s):
+    if refusal := no_unit(s.machine) or no_attention(s.machine, is_sequential(s.model)) or _crowded(s):
         return refusal
     tables = _even_tables(s, system)
     need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables), memory_bytes(s.machine)

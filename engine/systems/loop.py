@@ -14,12 +14,13 @@ from ..core.arithmetic import total
 from ..core.graph import Demand, Names, Task
 from ..core.points.numbers import as_float
 from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
-from ..hardware.device import gpus_in_node, nodes
+from ..hardware.device import assumed_value, gpus_in_node, nodes
+from ..hardware.framework import FRAMEWORKS
 from ..hardware.layers import count_kernels
 from ..scenario.scenario import Scenario, per_table
 from ..workload.bags import uneven_bags
 
-NAME, LANE = "Training loop", "training loop"
+NAME, LANE, INPUT = "Training loop", "training loop", "Sparse features"
 
 
 def training_loop(predecessors: Names = (), previous_batch_predecessors: Names = (NAME,), lane: str = LANE) -> Task:
@@ -39,8 +40,23 @@ def with_training_loop(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     if loop_task not in plan and s.machine.framework == "none":
         return plan
     demand = replace(loop_task.demands[0], work=_loop_work(s, plan, loop_task.server[1] != LANE))
-    tasks = plan if loop_task in plan else (*plan, loop_task)
+    tasks = _with_input_in_turn(s, plan if loop_task in plan else (*plan, loop_task))
     return tuple(replace(task, demands=(demand,)) if task is loop_task else task for task in tasks)
+
+
+def _with_input_in_turn(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the plan whose input waits for the end of the previous batch, if the framework brings none ahead."""
+    if assumed_value(s.machine, "host", FRAMEWORKS[s.machine.framework].input_ahead) >= 1:
+        return plan
+    training = [task for task in plan if task.name != NAME and not task.background]
+    awaited = {name for task in training for name in task.predecessors}
+    last = {task.name: None for task in training if task.name not in awaited}
+    return tuple(
+        replace(task, previous_batch_predecessors=tuple({**dict.fromkeys(task.previous_batch_predecessors), **last}))
+        if task.name == INPUT
+        else task
+        for task in plan
+    )
 
 
 def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch:

@@ -20,6 +20,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario, changed_copy
 from .loop import with_training_loop
 from .placement import Tiers
+from .steps.input_dedup import with_input_dedup
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
@@ -159,7 +160,7 @@ class System:
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return the task graph of a batch, with the training loop."""
-        return TaskGraph(with_training_loop(settled.scenario, self.plan(settled, t)))
+        return TaskGraph(with_training_loop(settled.scenario, with_input_dedup(t, self.plan(settled, t))))
 
     def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""

@@ -30,6 +30,7 @@ from ..scenario.scenario import (
 )
 from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
+from ..workload.accesses import sent_share
 from ..workload.bags import uneven_bags
 from ..workload.caching.expected_cache import popularity_sums
 from ..workload.histories import history_shape
@@ -60,6 +61,7 @@ class Traffic:
     mlp_bytes, mlp_gradient_bytes: bytes of MLP parameters with optimizer state; bytes of their gradients.
     sort_nbytes: bytes moved to sort one lookup's id. tables: tables or pieces that the fullest GPU updates one by one.
     stateful, whole_tables: share of lookups in tables with optimizer state; number of tables.
+    sent_share: share of the lookups that reach the GPUs with the rows, all without input dedup.
     groups: the traffic of the tables of each kernel, for a system with kernels by table.
     """
 
@@ -93,6 +95,7 @@ class Traffic:
     tables: float
     stateful: float
     whole_tables: float
+    sent_share: float = 1.0
     groups: tuple[tuple[str, "Traffic"], ...] = ()
 
     @property
@@ -143,12 +146,12 @@ class Traffic:
     @property
     def gpu_lookup_bytes(self) -> Amount:
         """Bytes that a GPU moves to look up and pool: rows read, pooled vectors written."""
-        return self.lookup_bytes + self.pooled_bytes
+        return self.sent_share * (self.lookup_bytes + self.pooled_bytes)
 
     @property
     def gpu_spread_bytes(self) -> Amount:
         """Bytes that a GPU moves to sort indices and spread gradients to rows."""
-        return self.spread_bytes + self.sort_bytes
+        return self.sent_share * (self.spread_bytes + self.sort_bytes)
 
     @property
     def sort_bytes(self) -> Amount:
@@ -210,6 +213,7 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
         sort_nbytes=sort_nbytes(s),
         stateful=stateful_lookups(s),
         whole_tables=as_float(s.model.num_tables),
+        sent_share=sent_share(s),
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.memo import memoised
-from ..core.points.numbers import as_array, in_columns
+from ..core.points.numbers import as_array, as_float, in_columns
 from ..scenario.scenario import Scenario, per_table
 from .expected import Accesses, hit_rate, spectrum_accesses
 from .popularity import TableKinds, table_kinds
@@ -53,6 +53,22 @@ def unique_shares(scenario: Scenario) -> Floats:
     unique = spectrum_accesses(table_spectra(kinds.laws), events, scenario.data.locality).unique_rows
     shares: Floats = (unique / (samples * np.array(kinds.pooling, dtype=np.float64)))[kinds.kind_of_table]
     return shares
+
+
+def sent_shares(s: Scenario) -> Floats:
+    """Return the share of each table's lookups whose id and vector cross between GPUs, (T,).
+
+    Without input dedup, and in tables of bags, all lookups cross.
+    """
+    if not s.policy.input_dedup or s.machine.num_gpus == 1:
+        return np.ones(s.model.num_tables)
+    is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
+    return np.where(is_history, unique_shares(s), 1.0)
+
+
+def sent_share(s: Scenario) -> float:
+    """Return the share of all tables' lookups whose id and vector cross between GPUs."""
+    return as_float(np.average(sent_shares(s), weights=per_table(s.model, "pooling"))) if s.policy.input_dedup else 1.0
 
 
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:

@@ -120,13 +120,13 @@ def history_shape(s: Scenario) -> SequenceShape | None:
         else:
             contexts[dim] += features
     events = max(lookups for lookups, _ in histories)
-    others, law = 1 + sum(contexts.values()), history_law(s)
+    others, law, times = sum(contexts.values()), history_law(s), model.event_positions
     users = s.data.batch_size / s.machine.num_gpus / s.data.samples_per_user
     spread = 0.0 if s.policy.balanced_histories else largest_normal(s.machine.num_gpus) / sqrt(max(users, 1.0))
     return SequenceShape(
         events=as_float(events),
-        positions=as_float(events + others),
-        squares=as_float(law.moment(2) + 2 * events * others + others**2),
+        positions=as_float(times * events + others),
+        squares=as_float(times**2 * law.moment(2) + 2 * times * events * others + others**2),
         uneven_events=1 + spread * law.cv,
         uneven_squares=1 + spread * sqrt(max(law.moment(4) / law.moment(2) ** 2 - 1, 0.0)),
         event_width=sum(dim for _, dim in histories),
@@ -134,4 +134,5 @@ def history_shape(s: Scenario) -> SequenceShape | None:
         layers=model.hstu_layers,
         dim=model.hstu_dim,
         heads_dim=model.hstu_heads * model.hstu_head_dim,
+        gated=3 if model.hstu_concat else 1,
     )

@@ -6,8 +6,9 @@ from ...core.arrays import Floats
 from ...core.points.numbers import as_float
 from ...scenario.scenario import Scenario, is_sequential, per_table, vectors_per_table
 from ...units import FLOAT32
-from ...workload.accesses import unique_shares
+from ...workload.accesses import sent_share, sent_shares
 from ...workload.bags import uneven_bags
+from ..sharding import Pieces
 from ..traffic import INDEX_BYTES, LENGTH_BYTES
 
 INT8_OVERHEAD = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
@@ -29,12 +30,19 @@ def vector_nbytes(s: Scenario) -> float | Floats:
     return model.features * _sent_nbytes(s, model.embedding_dim)
 
 
-def sent_shares(s: Scenario) -> Floats:
-    """Return the share of each table's lookups whose id and vector cross between GPUs, (T,): all without input dedup."""
-    if not s.policy.input_dedup:
-        return np.ones(s.model.num_tables)
+def sent_pieces(s: Scenario, pieces: Pieces) -> Pieces:
+    """Return a plan in which each part's rows of a sequence table are a piece of their own.
+
+    Parts that share a table of bags sum their vectors before they send them; the vectors of a sequence cross as they are.
+    """
+    if not is_sequential(s.model):
+        return pieces
     is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
-    return np.where(is_history, unique_shares(s), 1.0)
+    divided = is_history[pieces.table] & (pieces.place < 0)
+    owners = [pieces.runs[~place] if apart else (place,) for place, apart in zip(pieces.place.tolist(), divided, strict=True)]
+    counts = np.array([len(run) for run in owners])
+    widths = np.repeat(pieces.width / counts, counts)
+    return Pieces(np.repeat(pieces.table, counts), widths, np.concatenate(owners).astype(np.int64), pieces.runs)
 
 
 def _sent_nbytes(s: Scenario, dim: int) -> float:
@@ -46,5 +54,4 @@ def _sent_nbytes(s: Scenario, dim: int) -> float:
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row index as sent, with a share of bag lengths."""
     pooling = per_table(s.model, "pooling")
-    share = np.average(sent_shares(s), weights=pooling) if s.policy.input_dedup else 1.0
-    return as_float(share * INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(pooling))
+    return as_float(sent_share(s) * INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(pooling))

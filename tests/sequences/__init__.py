@@ -1,0 +1,1 @@
+"""Tests of models that read histories: lengths, layers, exchange, memory, claims."""
