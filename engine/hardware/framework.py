@@ -9,6 +9,7 @@ from ..core.part_files.tables import quantity
 from ..core.work import DriveBatch
 from ..units import MS, NS, US
 
+AHEAD = Constant("", 1, "", 0, 1, "stated", "the input of the next batch arrives while this batch trains")
 FUSED = Constant("", 0, "", 0, 0, "stated", "all tables are updated by one kernel")
 
 
@@ -17,6 +18,7 @@ class Framework:
     """Constants of a training framework: times of its host process, and waits of GPUs.
 
     agreement: time that GPUs wait before a collective; no other work hides it.
+    input_ahead: batches whose input may reach the GPUs while an earlier batch trains: 1 or 0.
     sparse_table, sparse_lookup: costs of software that is not fused and updates tables one by one, if the optimizer keeps state.
 
     Such software makes the ids of a table unique, and sums the gradients of each id. This moves `sparse_lookup` bytes per
@@ -34,6 +36,7 @@ class Framework:
     agreement: Constant = quantity(
         "collective agreement", "ms", zero=True, default=Constant("", 0, "", 0, 0, "stated", "calls are queued in one order")
     )
+    input_ahead: Constant = quantity("input ahead", "batches", zero=True, default=AHEAD)
 
 
 FRAMEWORKS = Catalogue("framework", Framework)

@@ -14,7 +14,6 @@ from .layer_kernels import Arithmetic, LayerCost, backward, elementwise, forward
 NORM, ACTIVATION, GATE, RESIDUAL = (2, 0), (0, 8), (0, 5), (3, 0)
 BACKWARD_TIMES = 2  # words that the backward pass of an elementwise kernel moves, over the forward pass
 PARTS = 4  # gates, values, queries and keys
-GATED = 3  # inputs of the output's GEMM: attention, gates, and their product
 
 
 def sequence_costs(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
@@ -41,7 +40,8 @@ def _kernels(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: 
     for count, widths in input_layers(shape):
         costs += forward(arithmetic, samples * count, widths)
         costs += backward(arithmetic, samples * count, widths, state, input_gradient=True)
-    return costs + _hstu_layer(arithmetic, samples, shape, state) * shape.layers
+    layer = [cost for part in layer_parts(arithmetic, samples, shape, state).values() for cost in part]
+    return costs + layer * shape.layers
 
 
 def input_layers(shape: SequenceShape) -> list[tuple[Any, tuple[int, ...]]]:
@@ -71,17 +71,23 @@ def _attention(arithmetic: Arithmetic, samples: Any, shape: SequenceShape) -> li
     ]
 
 
-def _hstu_layer(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
-    """Return the costs of one layer: three GEMMs of either matrix, attention, elementwise kernels, updates."""
+def layer_parts(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> dict[str, list[LayerCost]]:
+    """Return the costs of one layer, forward and backward, by part.
+
+    The parts are attention, the three GEMMs of either matrix (uvqk, output), elementwise kernels, and updates of the weights.
+    """
     rows, dim, heads = samples * shape.positions, shape.dim, shape.heads_dim
-    costs = _attention(arithmetic, samples, shape)
-    for k, n in ((dim, PARTS * heads), (GATED * heads, dim)):
-        costs += [gemm(arithmetic, m, inner, columns, k * n) for m, inner, columns in ((rows, k, n), (k, rows, n), (rows, n, k))]
-        costs += [elementwise(arithmetic, update_nbytes(arithmetic, state) * (k + 1) * n)]
-    for of_dim, of_heads in (NORM, ACTIVATION, GATE, RESIDUAL):
-        nbytes = 1.0 * arithmetic.word * rows * (of_dim * dim + of_heads * heads)
-        costs += [elementwise(arithmetic, nbytes), elementwise(arithmetic, BACKWARD_TIMES * nbytes)]
-    return costs
+    matrices = {"uvqk": (dim, PARTS * heads), "output": (shape.gated * heads, dim)}
+    parts = {"attention": _attention(arithmetic, samples, shape)}
+    for name, (k, n) in matrices.items():
+        products = (rows, k, n), (k, rows, n), (rows, n, k)
+        parts[name] = [gemm(arithmetic, m, inner, columns, k * n) for m, inner, columns in products]
+    words = [of_dim * dim + of_heads * heads for of_dim, of_heads in (NORM, ACTIVATION, GATE, RESIDUAL)]
+    moved = [1.0 * arithmetic.word * rows * count for count in words]
+    parts["elementwise"] = [elementwise(arithmetic, times * nbytes) for nbytes in moved for times in (1, BACKWARD_TIMES)]
+    update = update_nbytes(arithmetic, state)
+    parts["update"] = [elementwise(arithmetic, update * (k + 1) * n) for k, n in matrices.values()]
+    return parts
 
 
 def sequence_activations(shape: SequenceShape) -> Any:
@@ -89,12 +95,12 @@ def sequence_activations(shape: SequenceShape) -> Any:
 
     A layer keeps its input, its normalised input, gates, values, queries and keys, the attention and the gated output.
     """
-    layer = 2 * shape.dim + (PARTS + 1 + GATED) * shape.heads_dim
+    layer = 2 * shape.dim + (PARTS + 1 + shape.gated) * shape.heads_dim
     return shape.positions * layer * shape.layers / 2
 
 
 def sequence_parameters(shape: SequenceShape) -> int:
     """Return the number of weights and biases of the input MLPs and HSTU layers."""
     inputs = sum(mlp_parameters(widths) for _, widths in input_layers(shape))
-    layer = (shape.dim + 1) * PARTS * shape.heads_dim + (GATED * shape.heads_dim + 1) * shape.dim
+    layer = (shape.dim + 1) * PARTS * shape.heads_dim + (shape.gated * shape.heads_dim + 1) * shape.dim
     return inputs + shape.layers * layer

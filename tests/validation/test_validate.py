@@ -290,7 +290,7 @@ def test_knobs_of_a_claim_reach_both_sides_and_those_of_the_baseline_one(claimin
 FITTED = {"host": "GEMM share of peak", "gpu": "power between kernels"}
 
 
-@each("name", [name for name in preset_names() if name.startswith(("dlrm-", "optane-", "tiny"))])
+@each("name", [name for name in preset_names() if name.startswith(("dlrm-kaggle", "dlrm-terabyte", "optane-", "tiny"))])
 def test_on_real_devices_a_hosts_layers_and_a_gpus_idle_watts_alone_are_calibrated(name) -> None:
     """Each is fitted to one number of MLPerf's logs."""
     for system in variant_names("systems"):

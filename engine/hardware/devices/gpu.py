@@ -46,17 +46,9 @@ def _energy(picojoules: float, low: float, high: float, source: str) -> Constant
     return Constant("", picojoules, "", low, high, "unsourced", source)
 
 
-TRITON = Constant(
-    "",
-    0.077,
-    "",
-    0.05,
-    0.2,
-    "calibrated",
-    "fitted to NVIDIA's HSTU on 16 H100 with Triton's attention; jagged histories, forward and backward",
-)
-FUSED_FORWARD = Constant("", 0.57, "", 0.4, 0.7, "measured", "NVIDIA recsys-examples: HSTU attention by CUTLASS on an H100")
-FUSED_BACKWARD = Constant("", 0.34, "", 0.25, 0.5, "measured", "NVIDIA recsys-examples: HSTU attention by CUTLASS on an H100")
+def _attention(share: float, low: float, high: float) -> Constant:
+    """Return a share of the peak rate in attention, for a GPU without one of its own."""
+    return Constant("", share, "", low, high, "unsourced", "an H100's, not fitted to this GPU")
 
 
 class Precision(NamedTuple):
@@ -109,9 +101,9 @@ class Accelerator:
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
     floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
-    attention: Constant = quantity("attention share of peak", "of peak", default=TRITON)
-    fused_forward: Constant = quantity("fused attention forward share of peak", "of peak", default=FUSED_FORWARD)
-    fused_backward: Constant = quantity("fused attention backward share of peak", "of peak", default=FUSED_BACKWARD)
+    attention: Constant = quantity("attention share of peak", "of peak", default=_attention(0.091, 0.05, 0.2))
+    fused_forward: Constant = quantity("fused attention forward share of peak", "of peak", default=_attention(0.57, 0.4, 0.7))
+    fused_backward: Constant = quantity("fused attention backward share of peak", "of peak", default=_attention(0.34, 0.25, 0.5))
 
 
 @dataclass(frozen=True)
@@ -339,6 +331,16 @@ def no_unit(machine: MachineKnobs) -> str:
     return (
         f"machine.matrix_precision={precision} is not possible: machine.gpu={machine.gpu} computes in "
         f"{' or '.join(possible)}; choose one of these, or another GPU."
+    )
+
+
+def no_attention(machine: MachineKnobs, is_sequential: bool) -> str:
+    """Return why the GPU cannot time a model's layers over histories; "" if it can, or the model has none."""
+    if not is_sequential or isinstance(_part(machine), Accelerator):
+        return ""
+    return (
+        f"machine.gpu={machine.gpu} replays measured times of other layers, so model.interaction=hstu has no time on it; choose "
+        "another GPU."
     )
 
 

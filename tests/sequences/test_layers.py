@@ -1,0 +1,81 @@
+"""HSTU layers in time: operations as published, seconds as NVIDIA measured them on an H100."""
+
+import pytest
+
+from engine.core.work import TopPart
+from engine.hardware.devices import gpu
+from engine.hardware.layer_kernels import COUNTING_ARITHMETIC
+from engine.hardware.layers import count_kernels, layer_cost
+from engine.hardware.sequence_layers import layer_parts, sequence_costs
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.workload.histories import history_shape
+
+NVIDIA = preset("nvidia-hstu").scenario
+FIXED = with_values(
+    NVIDIA, {"model.pooling": (2048, 1), "data.bag_length_cv": (0.0,), "machine.attention": "fused", "machine.step_jitter": 0.0}
+)
+SAMPLES = 32  # a GPU
+
+
+def fixed_parts(arithmetic):
+    shape = history_shape(FIXED)
+    return {
+        name: [cost * shape.layers for cost in map(sum, zip(*costs, strict=True))]
+        for name, costs in layer_parts(arithmetic, SAMPLES, shape, 2).items()
+    }
+
+
+def test_operations_of_fixed_histories_are_nvidias():
+    parts = fixed_parts(COUNTING_ARITHMETIC)
+    assert sum(flop for _, flop, _ in parts.values()) / 1e12 == pytest.approx(63.89, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("part", "published_ms", "tolerance"),
+    [("attention", 79.9, 0.05), ("uvqk", 33.1, 0.12), ("output", 8.9, 0.1), ("elementwise", 39.5, 0.05)],
+)
+def test_seconds_of_fixed_histories_are_near_nvidias(part, published_ms, tolerance):
+    milliseconds = 1e3 * fixed_parts(gpu.build(FIXED.machine).rates)[part][0]
+    assert milliseconds == pytest.approx(published_ms, rel=tolerance)
+
+
+def test_operations_of_a_full_history_are_mlperfs():
+    s = with_values(
+        preset("dlrm-v4-mi350x").scenario,
+        {"model.pooling": (4087,) * 3 + (1,) * 8, "data.bag_length_cv": (), "data.history_cap": None},
+    )
+    shape = history_shape(s)
+    assert shape.positions == 4096
+    parts = {
+        name: sum(cost.flop for cost in costs) * 3 / 1e9 for name, costs in layer_parts(COUNTING_ARITHMETIC, 1, shape, 2).items()
+    }
+    assert parts["attention"] == pytest.approx(180.4, rel=0.001)
+    assert parts["uvqk"] == pytest.approx(77.3, rel=0.001) and parts["output"] == pytest.approx(58.0, rel=0.001)
+
+
+def test_the_slowest_gpu_sets_the_seconds_and_the_mean_sets_operations_and_bytes():
+    arithmetic = gpu.build(NVIDIA.machine).rates
+    uneven = history_shape(NVIDIA)
+    even = uneven._replace(uneven_events=1.0, uneven_squares=1.0)
+    slow, mean = (
+        [sum(part) for part in zip(*sequence_costs(arithmetic, SAMPLES, shape, 2), strict=True)] for shape in (uneven, even)
+    )
+    assert slow[1:] == mean[1:] and 1.5 < slow[0] / mean[0] < uneven.uneven_squares
+
+
+def test_kernels_are_counted_whatever_the_histories_are():
+    def kernels(shape):
+        return count_kernels(TopPart(8, (512, 1), 4096, sequence=shape, pairs=False))
+
+    shape = history_shape(NVIDIA)
+    assert kernels(shape) == kernels(shape._replace(uneven_events=1.0, uneven_squares=1.0)) > kernels(None)
+    doubled = shape._replace(layers=16)
+    assert kernels(doubled) - kernels(shape) == kernels(shape._replace(layers=8)) - kernels(shape._replace(layers=0))
+
+
+def test_a_single_gated_product_needs_fewer_operations_than_three_vectors():
+    one, three = (history_shape(with_values(FIXED, {"model.hstu_concat": concat})) for concat in (False, True))
+    flop = [sum(cost.flop for cost in layer_parts(COUNTING_ARITHMETIC, 1, shape, 2)["output"]) for shape in (one, three)]
+    assert flop[1] == 3 * flop[0]
+    assert layer_cost(TopPart(8, (1024, 1), 4096, sequence=three, pairs=False), COUNTING_ARITHMETIC).flop > 0
