@@ -297,6 +297,8 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     "model.projection_dim": _projection,
     "model.dense_optimizer": _dense_optimizer,
     "data.history_cap": lambda s: AutomaticValue(None, "histories of any length are kept whole"),
+    "run.target_samples": lambda s: AutomaticValue(None, "no target is stated, so there is no time to target"),
+    "run.evaluation_samples": lambda s: AutomaticValue(None, "no evaluation counts in the time to target"),
     "model.cross_rank": lambda s: AutomaticValue(None, "each cross layer has a full matrix"),
     "model.embedding_learning_rate": lambda s: AutomaticValue(s.model.learning_rate, "the learning rate of the MLPs"),
 }

@@ -91,12 +91,14 @@ def layer_parts(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, stat
 
 
 def sequence_activations(shape: SequenceShape) -> Any:
-    """Return the elements of a sample that the backward pass needs, half of which activation memory counts twice.
+    """Return half the elements of a sample that the backward pass needs on the GPU with the most events.
+
+    Activation memory counts each twice.
 
     A layer keeps its input, its normalised input, gates, values, queries and keys, the attention and the gated output.
     """
     layer = 2 * shape.dim + (PARTS + 1 + shape.gated) * shape.heads_dim
-    return shape.positions * layer * shape.layers / 2
+    return shape.positions * shape.uneven_events * layer * shape.layers / 2
 
 
 def sequence_parameters(shape: SequenceShape) -> int:

@@ -16,7 +16,7 @@ from ..core.arrays import Number
 from ..core.points.per_point import PerPoint
 from ..hardware.device import nodes
 from ..schedule.machine import Machine
-from ..units import GB, MS, GiB
+from ..units import GB, MINUTE, MS, GiB
 from .ledger import RECOVERY
 from .report import Report
 
@@ -66,6 +66,16 @@ def _capital(machine: Machine) -> float | None:
     prices = [device.price for device in machine.devices.values()]
     known_prices = [price for price in prices if price is not None]
     return total(known_prices) if len(known_prices) == len(prices) else None
+
+
+def _time_to_target(machine: Machine, step: float) -> float | None:
+    """Return the minutes until a model has trained on its samples to target, None without a target."""
+    run, batch_size = machine.scenario.run, machine.scenario.data.batch_size
+    if run.target_samples is None:
+        return None
+    evaluations = run.target_samples // run.evaluation_samples if run.evaluation_samples else 0
+    seconds = run.setup_seconds + run.target_samples / batch_size * step + evaluations * run.evaluation_seconds
+    return seconds / MINUTE
 
 
 # A result that is measured on samples, and the result that is its standard error.
@@ -167,6 +177,9 @@ METRICS: Mapping[str, Metric] = {
     "capital-cost": Metric("Capital cost", "USD", "lower",
         "Price of all devices in the year of machine.prices; empty if one of them has no published price.",
         lambda r: [_capital(m) for m in r.machines]),
+    "time-to-target": Metric("Time to target", "min", "lower",
+        "Set-up, training and evaluations until run.target_samples samples are trained; empty if these are not stated.",
+        lambda r: [*map(_time_to_target, r.machines, np.broadcast_to(r.steady.step, len(r.machines)).tolist())]),
     "loss": Metric("Loss", "", "lower", "Binary cross-entropy on held-out samples after the run.", lambda r: r.scores.loss),
     "auc": Metric("AUC", "", "higher", "Area under the ROC curve on held-out samples after the run.", lambda r: r.scores.auc),
     "auc-error": Metric("AUC error", "", "lower",

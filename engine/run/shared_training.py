@@ -20,9 +20,9 @@ from ..errors import BadKnob, CannotRun
 from ..faults.fault import active_faults, strikes
 from ..persistence.models import by_word, domain
 from ..registry import all_variants, load_variant
-from ..scenario.data import DataKnobs
+from ..scenario.data import DataKnobs, RunKnobs
 from ..scenario.fault_knobs import Faults
-from ..scenario.groups import Model, RunKnobs
+from ..scenario.groups import Model
 from ..scenario.keys import digest, texts
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario

@@ -1,4 +1,4 @@
-"""The knobs of the data: popularity and correlation of lookups, or a data file."""
+"""The knobs of the data: popularity and correlation of lookups, or a data file; and the knobs of a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -153,3 +153,84 @@ def by_table(data_knobs: DataKnobs, name: str, tables: int) -> tuple[float, ...]
     """
     numbers: tuple[float, ...] = getattr(data_knobs, name) or (getattr(data_knobs, name[:-1], 0.0),)
     return numbers if len(numbers) == tables else numbers * tables
+
+
+@dataclass(frozen=True)
+class RunKnobs:
+    """The knobs of a run: its length, and its limits on computing on this computer."""
+
+    __repr__ = brief_group
+
+    batches: int = knob(1000, "Batches", "Number of batches to train.", unit="batches", low=1, high=10**6)
+    passes: int | None = knob(
+        None, "Passes", "Number of passes over a data file, instead of a number of batches.", low=1, high=10_000, acts="file"
+    )
+    training: bool = knob(
+        True,
+        "Functional training",
+        "Trains real weights, so that loss and AUC are known; off: only time, energy and faults.",
+        acts="full run",
+    )
+    evaluations: int = knob(
+        10,
+        "Evaluations",
+        "Number of batches between two measurements of held-out loss and AUC.",
+        low=1,
+        high=1000,
+        acts="training",
+    )
+    memory_budget_GiB: float = knob(
+        2.0,
+        "Memory budget",
+        "Memory for the weights of a full run, which keeps only the rows that it uses; tables that need more are folded to "
+        "fewer rows.",
+        unit="GiB",
+        low=0.01,
+        high=1024,
+        acts="training",
+    )
+    step_budget_GFLOP: float = knob(
+        1.0,
+        "Step budget",
+        "Arithmetic of one training step in a full run; above this limit, hidden layers are narrowed by a power of two.",
+        unit="GFLOP",
+        low=1e-6,
+        high=1e6,
+        acts="training",
+    )
+    target_samples: float | None = knob(
+        None,
+        "Samples to target",
+        "Samples after which the model reaches its target accuracy, for the time to target; auto: not stated.",
+        unit="samples",
+        low=1.0,
+        high=1e15,
+        added_later=True,
+    )
+    setup_seconds: float = knob(
+        0.0,
+        "Set-up time",
+        "Time before the first batch that counts in the time to target.",
+        unit="s",
+        low=0.0,
+        high=1e7,
+        added_later=True,
+    )
+    evaluation_samples: float | None = knob(
+        None,
+        "Samples between evaluations",
+        "Samples trained between two evaluations that count in the time to target; auto: none count.",
+        unit="samples",
+        low=1.0,
+        high=1e15,
+        added_later=True,
+    )
+    evaluation_seconds: float = knob(
+        0.0,
+        "Evaluation time",
+        "Time of an evaluation that counts in the time to target; training waits for it.",
+        unit="s",
+        low=0.0,
+        high=1e7,
+        added_later=True,
+    )

@@ -1,4 +1,4 @@
-"""Three groups of knobs: model, policy and run.
+"""Two groups of knobs: model and policy.
 
 The other groups are in data.py, machine.py and fault_knobs.py.
 """
@@ -218,8 +218,8 @@ class Policy:
     input_dedup: bool = knob(
         False,
         "Input dedup",
-        "Sends each row that a GPU's batch asks for once, in tables of sequences: its id and its vector cross between GPUs once, "
-        "after a sort of the ids.",
+        "Sends each row that a GPU's batch asks for once, in tables of sequences: its id and vector cross once, after a sort; "
+        "in systems whose GPUs exchange the vectors that they look up.",
         added_later=True,
     )
     balanced_histories: bool = knob(
@@ -335,49 +335,4 @@ class Policy:
         low=1e-3,
         high=1e6,
         acts="campaign",
-    )
-
-
-@dataclass(frozen=True)
-class RunKnobs:
-    """The knobs of a run: its length, and its limits on computing on this computer."""
-
-    __repr__ = brief_group
-
-    batches: int = knob(1000, "Batches", "Number of batches to train.", unit="batches", low=1, high=10**6)
-    passes: int | None = knob(
-        None, "Passes", "Number of passes over a data file, instead of a number of batches.", low=1, high=10_000, acts="file"
-    )
-    training: bool = knob(
-        True,
-        "Functional training",
-        "Trains real weights, so that loss and AUC are known; off: only time, energy and faults.",
-        acts="full run",
-    )
-    evaluations: int = knob(
-        10,
-        "Evaluations",
-        "Number of batches between two measurements of held-out loss and AUC.",
-        low=1,
-        high=1000,
-        acts="training",
-    )
-    memory_budget_GiB: float = knob(
-        2.0,
-        "Memory budget",
-        "Memory for the weights of a full run, which keeps only the rows that it uses; tables that need more are folded to "
-        "fewer rows.",
-        unit="GiB",
-        low=0.01,
-        high=1024,
-        acts="training",
-    )
-    step_budget_GFLOP: float = knob(
-        1.0,
-        "Step budget",
-        "Arithmetic of one training step in a full run; above this limit, hidden layers are narrowed by a power of two.",
-        unit="GFLOP",
-        low=1e-6,
-        high=1e6,
-        acts="training",
     )

@@ -17,9 +17,9 @@ from ..core.points.parts import record
 from ..errors import BadKnob, nearest_hint
 from ..registry import model_file, variant_names
 from . import knobs
-from .data import BY_TABLE, DataKnobs, by_table
+from .data import BY_TABLE, DataKnobs, RunKnobs, by_table
 from .fault_knobs import Faults, read_trace
-from .groups import Model, Policy, RunKnobs
+from .groups import Model, Policy
 from .knobs import Knob, knob
 from .machine import MachineKnobs
 from .renamed import RENAMED

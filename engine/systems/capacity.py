@@ -20,7 +20,7 @@ from .balance import table_placement
 from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN_SHARES, Kind, kind_of, memories
 from .sharding import filled
-from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
+from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
@@ -54,7 +54,7 @@ def _refuse_stashing(s: Scenario, system: System) -> None:
 
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Return the placed tables, and the chosen sizes with all problems of fitting."""
-    knobs = sizes_of(scenario, system)
+    knobs = sizes_of(scenario, system) | without_idle_dedup(scenario, system)
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
@@ -363,6 +363,7 @@ def _gpu(s: Scenario, system: System) -> str:
         )
     room = room_for_tables(s, free_bytes := capacity - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
+    less = less if room > 0 else "lower data.batch_size"
     can_stash_more = system.can_stash and s.policy.stashing != "both"
     if can_stash_more and room_for_tables(with_checked_values(s, {"policy.stashing": "both"}), free_bytes) >= tables:
         less = "stash with policy.stashing=both, use a cache"
@@ -375,12 +376,9 @@ def _gpu(s: Scenario, system: System) -> str:
 
 
 def _crowded(s: Scenario) -> str:
-    """Return a refusal of more GPUs in a node than its chassis has places, else "".
-
-    A node can have several of the largest chassis.
-    """
+    """Return a refusal of more GPUs in a node than its chassis has places, else ""."""
     gpus, room = gpus_in_node(s.machine), places(s.machine)
-    if gpus <= room or room >= MOST_PLACES:
+    if gpus <= room or room >= MOST_PLACES:  # a node can have several of the largest chassis
         return ""
     return (
         f"machine.chassis={s.machine.chassis} has places for {room} GPU{'s' * (room > 1)}, but a node has {gpus}; "

@@ -51,6 +51,14 @@ class Modules(NamedTuple):
         return max(self.hold, min(self.interleave, self.feed or self.interleave))
 
 
+DEDUPED = ("gpus", "tiers")  # kinds of parts among which GPUs exchange the vectors that they look up
+
+
+def without_idle_dedup(s: Scenario, system: System) -> dict[str, bool]:
+    """Return the change that ends input dedup where no GPUs exchange looked-up vectors; {} elsewhere."""
+    return {"policy.input_dedup": False} if s.policy.input_dedup and system.parts_kind not in DEDUPED else {}
+
+
 def with_sizes_chosen(s: Scenario, system: System) -> Scenario:
     """Return a scenario in which all memories, links and drives have sizes.
 

@@ -73,6 +73,13 @@ def test_dedup_sends_each_row_of_a_batch_once_and_costs_a_sort_copies_and_sums()
     assert {SORT, SCATTER, SUM}.isdisjoint(task.name for task in graph(with_values(s, {"machine.num_gpus": 1})).tasks)
 
 
+@pytest.mark.parametrize("system", ["cpu-only", "cpu-gpu", "bagpipe", "remote-no-cache"])
+def test_dedup_does_nothing_where_hosts_or_servers_send_vectors(system):
+    asked = {**SMALL, "system": system, "policy.sharding": None, "machine.matrix_precision": "fp32", "machine.num_gpus": 8}
+    on, off = (estimate(with_values(V4, {**asked, "policy.input_dedup": dedup})) for dedup in (True, False))
+    assert on.ran and dict(on.results) == dict(off.results)
+
+
 def graph(s):
     """Return the tasks of a batch of expected traffic."""
     settled = settle(s)

@@ -103,9 +103,10 @@ def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause
         "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]",
     ], "whose form alone was chosen with it in sight"
     unknown = [miss for miss in outside if miss.caused_value is None]
-    assert len(unknown) == 3 and {miss.cause for miss in unknown} == {"cause unknown"}
+    assert len(unknown) == 4 and {miss.cause for miss in unknown} == {"cause unknown"}
     late = [miss for miss in unknown if not miss.claim.source.startswith(BEFORE)]  # others were claimed before their mechanisms
     assert [(miss.preset, round(miss.error_percent or 0)) for miss in late] == [
+        ("dlrm-v4-mi350x", 28),  # of whose batch a part does not shrink with the histories
         ("hotline-kaggle", -18),  # which 1 % of jitter put outside
         ("torchrec-cache", -30),  # whose refused rows were measured four times as slow as rows without a cache
     ]
@@ -292,9 +293,11 @@ FITTED = {"host": "GEMM share of peak", "gpu": "power between kernels"}
 
 @each("name", [name for name in preset_names() if name.startswith(("dlrm-kaggle", "dlrm-terabyte", "optane-", "tiny"))])
 def test_on_real_devices_a_hosts_layers_and_a_gpus_idle_watts_alone_are_calibrated(name) -> None:
-    """Each is fitted to one number of MLPerf's logs."""
+    """Each is fitted to one number of MLPerf's logs; so is an H100's attention, which these models lack."""
     for system in variant_names("systems"):
         scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})
         devices = machine_of(fit(scenario)).devices.values()
         found = {(device.name, c.name) for device in devices for c in device.constants if c.confidence == "calibrated"}
-        assert found == {(device.name, FITTED[device.name]) for device in devices if device.name in FITTED}, system
+        assert found - {("gpu", "attention share of peak")} == {
+            (device.name, FITTED[device.name]) for device in devices if device.name in FITTED
+        }, system
