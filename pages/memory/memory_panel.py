@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.insight.memory.gpu_memory import gpu_memory_sentence
 from engine.insight.memory.latency import Sensitivity
 from engine.insight.memory.near_data import NearDataPair
 from engine.insight.memory.under_load import LoadedLatency
@@ -15,7 +16,9 @@ from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the charts for this model on this machine."""
+    """Draw the charts for this model on this machine, after its GPU memory by kind."""
+    if held := gpu_memory_sentence(scenario):
+        st.caption(escape_markdown(held))
     with st.spinner("Estimating about 600 machines"):
         all_findings = later.cached_result(findings.memory_findings, scenario)
     if isinstance(all_findings, str):

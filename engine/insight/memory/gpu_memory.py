@@ -1,0 +1,48 @@
+"""Memory of the fullest GPU during a batch, by kind: rows, optimizer state, layers, activations, vectors of the exchange."""
+
+from collections.abc import Mapping
+from math import ceil
+
+from ...core.figures import figure
+from ...hardware.devices.gpu import word_bytes
+from ...scenario.scenario import Scenario, per_table
+from ...schedule.machine import settle
+from ...systems.row_kinds import kind_bytes, row_bytes
+from ...systems.traffic import activation_bytes, elements, mlp_bytes, mlp_gradient_bytes, num_rows
+from ...units import GB
+
+VECTOR_COPIES = 4  # vectors and their gradients, as they arrive and as the layers read them
+
+
+def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
+    """Return the bytes of the fullest GPU by kind; {} for a scenario without a GPU.
+
+    Rows and their state are those of the GPU with the most, all else is the mean over GPUs. Vectors are those that cross between
+    GPUs or from memory, and their gradients.
+    """
+    settled = settle(scenario)
+    s = settled.scenario
+    if "gpu" not in settled.system.devices:
+        return {}
+    rows = per_table(s.model, "num_embeddings")
+    state_share = float(kind_bytes(s, "state_and_checksum") @ rows) / (num_rows(s) * row_bytes(s))
+    tables = settled.sizes.gpu_bytes - 2 * mlp_bytes(s)
+    samples, gradients = ceil(s.data.batch_size / s.machine.num_gpus), mlp_gradient_bytes(s)
+    vectors = VECTOR_COPIES * word_bytes(s.machine) * samples * elements(s)
+    return {
+        "rows": (1 - state_share) * tables,
+        "optimizer state": state_share * tables,
+        "layers and their gradients": 2 * mlp_bytes(s) + gradients,
+        "activations": activation_bytes(s) - vectors - gradients,
+        "vectors": vectors,
+    }
+
+
+def gpu_memory_sentence(scenario: Scenario) -> str:
+    """Return the memory of the fullest GPU by kind as a sentence, largest first; "" without a GPU."""
+    kinds = gpu_memory(scenario)
+    if not kinds:
+        return ""
+    ordered = sorted(kinds.items(), key=lambda kind: -kind[1])
+    parts = ", ".join(f"{figure(nbytes / GB, 'GB')} of {name}" for name, nbytes in ordered)
+    return f"During a batch the fullest GPU holds {figure(sum(kinds.values()) / GB, 'GB')}: {parts}."

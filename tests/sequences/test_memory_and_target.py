@@ -1,0 +1,66 @@
+"""GPU memory by kind and the time to target of a sequence recommender, as a person would add them up."""
+
+import pytest
+
+from engine.estimate import estimate
+from engine.estimates import estimates
+from engine.hardware.devices.gpu import memory_bytes
+from engine.insight.memory.gpu_memory import gpu_memory, gpu_memory_sentence
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
+from engine.systems.steps.stashing import peak_bytes
+from engine.systems.traffic import mlp_bytes
+
+V4 = preset("dlrm-v4-mi350x").scenario
+TARGET = "Time to target [min]"
+
+
+def test_memory_by_kind_adds_up_to_what_the_gpu_must_hold():
+    kinds, settled = gpu_memory(V4), settle(V4)
+    tables = settled.sizes.gpu_bytes - 2 * mlp_bytes(V4)
+    assert sum(kinds.values()) == pytest.approx(2 * mlp_bytes(V4) + peak_bytes(V4, tables), rel=1e-4)
+    assert kinds["rows"] == pytest.approx(600.2e9 / 8, rel=0.01)
+    assert kinds["optimizer state"] == pytest.approx(1.17e9 / 8, rel=0.02)
+    assert kinds["vectors"] == pytest.approx(4 * 2 * 1024 * (3 * 2628 + 8) * 512)
+    assert kinds["rows"] < kinds["activations"] + kinds["vectors"] < memory_bytes(V4.machine)
+    assert gpu_memory_sentence(V4).startswith("During a batch the fullest GPU holds")
+
+
+def test_activations_grow_with_layers_width_events_and_samples():
+    base = gpu_memory(V4)["activations"]
+    for path, setting in {
+        "model.hstu_layers": 6,
+        "model.hstu_heads": 8,
+        "data.batch_size": 16384,
+        "model.event_positions": 2,
+    }.items():
+        assert gpu_memory(with_values(V4, {path: setting}))["activations"] > 1.3 * base, path
+
+
+def test_a_batch_beyond_the_memory_is_refused_with_a_smaller_batch_as_the_remedy():
+    asked = {"data.batch_size": 8 * 8192}
+    refused = estimate(with_values(V4, asked))
+    assert not refused.ran and "lower data.batch_size" in refused.outcome
+    fewer = estimate(with_values(V4, {"machine.num_gpus": 4}))
+    assert not fewer.ran and "GPUs" not in fewer.outcome and "machine.num_gpus=4 of mi350x" in fewer.outcome
+    assert gpu_memory_sentence(with_values(preset("dlrm-kaggle").scenario, {"system": "cpu-only"})) == ""
+
+
+def test_time_to_target_is_set_up_training_and_evaluations():
+    step = estimate(V4).results["Step time [ms]"] / 1e3
+    by_hand = 825 + 69.3e6 / 8192 * step + 30 * 84.6
+    assert estimate(V4).results[TARGET] == pytest.approx(by_hand / 60)
+    assert by_hand / 60 == pytest.approx(159.6, rel=0.02)
+    no_evaluations = estimate(with_values(V4, {"run.evaluation_samples": None})).results[TARGET]
+    assert no_evaluations == pytest.approx((by_hand - 30 * 84.6) / 60)
+    assert estimate(with_values(V4, {"run.target_samples": None})).results[TARGET] is None
+
+
+def test_points_of_a_sweep_have_their_own_time_to_target():
+    points = [
+        with_values(V4, {"run.target_samples": count, "data.batch_size": size})
+        for count in (1e6, None, 5e7)
+        for size in (256, 8192)
+    ]
+    assert [result.results[TARGET] for result in estimates(points)] == [estimate(point).results[TARGET] for point in points]
