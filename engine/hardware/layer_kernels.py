@@ -1,4 +1,4 @@
-"""Kernels of layers on a GPU or a host: GEMMs, elementwise kernels, fully connected layers and their update.
+"""Kernels of layers on a GPU or a host: GEMMs, elementwise kernels, MLPs.
 
 A GEMM takes t0 + max(padded operations / rate, bytes / bandwidth), where t0 is a fixed time. An elementwise kernel takes a
 launch and its bytes' time.

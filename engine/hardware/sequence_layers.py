@@ -17,9 +17,10 @@ PARTS = 4  # gates, values, queries and keys
 
 
 def sequence_costs(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: int) -> list[LayerCost]:
-    """Return the costs of the kernels that turn `samples` histories into one vector each, forward and backward.
+    """Return the costs of the layers that read histories, forward and backward.
 
-    The seconds are those of the GPU with the most events, operations and bytes are the mean of all GPUs.
+    They turn each of `samples` histories into one vector. The seconds are those of the GPU with the most events,
+    operations and bytes are the mean of all GPUs.
     `state`: words of the optimizer that the update reads and writes with each weight.
     """
     mean = _kernels(arithmetic, samples, shape, state)
@@ -45,7 +46,7 @@ def _kernels(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, state: 
 
 
 def input_layers(shape: SequenceShape) -> list[tuple[Any, tuple[int, ...]]]:
-    """Return (vectors of a sample, widths) of the MLPs that bring each input to the width between layers.
+    """Return (vectors of a sample, widths of their MLP) for each input.
 
     The event's vectors of all sequence tables are one input, each pooled vector another; both have a hidden layer of half the
     width. The candidate's vectors have a hidden layer of the whole width.
@@ -91,9 +92,9 @@ def layer_parts(arithmetic: Arithmetic, samples: Any, shape: SequenceShape, stat
 
 
 def sequence_activations(shape: SequenceShape) -> Any:
-    """Return half the elements of a sample that the backward pass needs on the GPU with the most events.
+    """Return half the elements of a sample that the backward pass needs.
 
-    Activation memory counts each twice.
+    The sample is one of the GPU with the most events; activation memory counts each element twice.
 
     A layer keeps its input, its normalised input, gates, values, queries and keys, the attention and the gated output.
     """

@@ -1,4 +1,4 @@
-"""The knobs of the data: popularity and correlation of lookups, or a data file; and the knobs of a run."""
+"""The knobs of the data and of a run."""
 
 from dataclasses import dataclass
 from typing import Any

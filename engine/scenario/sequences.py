@@ -1,4 +1,4 @@
-"""The warning that long user histories are stated as bags that are pooled, not as sequences."""
+"""The warning that long user histories are stated as bags, not as sequences."""
 
 from collections.abc import Sequence
 from itertools import compress

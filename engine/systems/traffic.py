@@ -259,7 +259,7 @@ def elements(s: Scenario) -> int:
 
 
 def vector_count(s: Scenario) -> int:
-    """Return the number of a sample's vectors: one for each bag feature and each lookup of a sequence."""
+    """Return the number of a sample's vectors, of bags and of sequences."""
     return as_int(sum(vectors_per_table(s.model)))
 
 

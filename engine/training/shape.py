@@ -18,16 +18,7 @@ from ..core.arithmetic import total
 from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import (
-    ROW_KNOBS,
-    Scenario,
-    cross_ranks,
-    dense_optimizer,
-    is_sequential,
-    per_table,
-    vectors_per_table,
-    with_values,
-)
+from ..scenario.scenario import ROW_KNOBS, Scenario, cross_ranks, dense_optimizer, is_sequential, per_table, with_values
 from ..scenario.storage import mlp_state, row_state, scale_words, stored_bytes
 from ..units import FLOAT32, GiB
 
@@ -279,11 +270,10 @@ def step_flop(shape: Shape, batch_size: int) -> float:
 def full_shape(scenario: Scenario) -> Shape:
     """Return the shape of the scenario's full model."""
     model = scenario.model
-    dims, precisions, optimizers = (per_table(model, name) for name in ROW_KNOBS)
     return Shape(
         rows=per_table(model, "num_embeddings"),
         pooling=per_table(model, "pooling"),
-        spans=table_spans(dims, precisions, optimizers, vectors_per_table(model)),
+        spans=table_spans(*(per_table(model, name) for name in (*ROW_KNOBS, "features"))),
         bottom=model.bottom_mlp,
         top=model.top_mlp,
         interaction=model.interaction,

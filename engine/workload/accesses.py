@@ -36,7 +36,7 @@ def expected_accesses(scenario: Scenario) -> Accesses:
 
 
 def distinct_events(kinds: TableKinds, samples: float, samples_per_user: float) -> Floats:
-    """Return the lookups of `samples` samples in each kind of table that are of different events of a user, (K,).
+    """Return the lookups of different events of users in each kind of table, (K,).
 
     Consecutive samples of a user have the same history but for one event. A bag's lookups all count.
     """

@@ -10,6 +10,7 @@ from math import erfc, exp, fsum, inf, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+from ..core.figures import exact
 from ..core.points.numbers import as_float
 from ..core.work import SequenceShape
 from ..errors import BadKnob
@@ -51,7 +52,9 @@ def history_law(s: Scenario) -> HistoryLaw:
 def _law(mean: float, cv: float, cap: float) -> HistoryLaw:
     """Return the law with this mean and spread of lengths up to `cap`; raises BadKnob."""
     if mean > cap:
-        raise BadKnob(f"data.history_cap={cap:g} is below the mean history of {mean:g} events; raise it or lower model.pooling.")
+        raise BadKnob(
+            f"data.history_cap={cap:g} is below the mean history of {exact(mean)} events; raise it or lower model.pooling."
+        )
     if not cv:
         return HistoryLaw(mean, 0.0, cap, log(mean), 0.0)
     if cap == inf:
@@ -61,8 +64,8 @@ def _law(mean: float, cv: float, cap: float) -> HistoryLaw:
     low, high = 0.0, MOST_SIGMA
     if cv >= _spread(mean, high, cap):
         raise BadKnob(
-            f"data.bag_length_cv={cv:g} is too wide for histories of {mean:g} events on average and at most {cap:g}; "
-            f"lower it below {most_cv:.3g}, or raise data.history_cap."
+            f"data.bag_length_cv={cv:g} is too wide for histories of {exact(mean)} events on average and at most {exact(cap)}; "
+            f"lower it below {exact(round(most_cv, 3))}, or raise data.history_cap."
         )
     for _ in range(STEPS):
         middle = (low + high) / 2

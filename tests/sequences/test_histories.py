@@ -41,7 +41,7 @@ def test_equal_lengths_have_no_spread_and_one_history_is_the_mean():
 
 @pytest.mark.parametrize(
     ("events", "cv", "cap", "remedy"),
-    [(5000, 0.0, 4086, "below the mean history of 5000"), (2628, 0.9, 4086, r"lower it below 0\.745, or raise")],
+    [(5000, 0.0, 4086, "below the mean history of 5,000"), (2628, 0.9, 4086, r"lower it below 0\.745, or raise")],
 )
 def test_a_law_that_no_lengths_can_have_is_refused_with_the_remedy(events, cv, cap, remedy):
     with pytest.raises(BadKnob, match=remedy):

@@ -335,7 +335,10 @@ def no_unit(machine: MachineKnobs) -> str:
 
 
 def no_attention(machine: MachineKnobs, is_sequential: bool) -> str:
-    """Return why the GPU cannot time a model's layers over histories; "" if it can, or the model has none."""
+    """Return why the GPU cannot time layers over histories; "" if it can.
+
+    `is_sequential`: whether the model has such layers.
+    """
     if not is_sequential or isinstance(_part(machine), Accelerator):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Memory of the fullest GPU during a batch, by kind: rows, optimizer state, layers, activations, vectors of the exchange."""
+"""Memory of the fullest GPU during a batch, by kind."""
 
 from collections.abc import Mapping
 from math import ceil
@@ -39,7 +39,10 @@ def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
 
 
 def gpu_memory_sentence(scenario: Scenario) -> str:
-    """Return the memory of the fullest GPU by kind as a sentence, largest first; "" without a GPU."""
+    """Return a sentence about the fullest GPU's memory; "" without a GPU.
+
+    The kinds are named largest first.
+    """
     kinds = gpu_memory(scenario)
     if not kinds:
         return ""

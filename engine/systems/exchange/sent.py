@@ -1,4 +1,4 @@
-"""Bytes of a batch's vectors and ids as GPUs or nodes send them to each other."""
+"""Bytes of a batch's vectors and ids between GPUs or nodes."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def vector_nbytes(s: Scenario) -> float | Floats:
 
 
 def sent_pieces(s: Scenario, pieces: Pieces) -> Pieces:
-    """Return a plan in which each part's rows of a sequence table are a piece of their own.
+    """Return a plan with a piece for each part's rows of a sequence table.
 
     Parts that share a table of bags sum their vectors before they send them; the vectors of a sequence cross as they are.
     """

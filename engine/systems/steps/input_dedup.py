@@ -1,4 +1,4 @@
-"""Input dedup: a GPU asks for each row of its batch once, and copies the row's vector to all its lookups itself.
+"""Input dedup: a GPU asks for each row of its batch once.
 
 Before the exchange of indices the GPU sorts its ids. After the exchange of vectors it writes each vector to the lookups of its
 row. Before the exchange of gradients it sums the gradients of each row. Source: pytorch/torchrec, KeyedJaggedTensor.
