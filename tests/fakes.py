@@ -58,6 +58,7 @@ def estimate(scenario: Scenario) -> Result:
         "GPU memory [GiB]": 8.0,
         "Cache hit rate [%]": 90.0,
         "Nodes": 1.0,
+        "Time to target [min]": 160.0 if scenario.run.target_samples else None,
         "AUC": None,
     }
     finding = f"{scenario.system} trains {scenario.model.name} in {step * 1e3:.2f} ms a batch."

@@ -206,11 +206,13 @@ def declaration(path: str) -> Knob:
 def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with some knobs changed, by dotted path; raises BadKnob.
 
-    A new `model.name` first sets all knobs of that model.
+    A new `model.name` first sets all knobs of that model, and resets lists for another number of tables.
     """
     merged = {path: knobs.check(declaration(path), setting) for path, setting in changes.items()}
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
+        if not isinstance(scenario, Recorder):
+            merged = {**stale_lists(scenario, merged["model.num_tables"]), **merged}
     changed_scenario = with_checked_values(scenario, merged)
     if not isinstance(changed_scenario, Recorder):
         _check_rules(changed_scenario, {path.partition(".")[0] for path in merged})

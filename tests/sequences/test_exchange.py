@@ -86,6 +86,12 @@ def graph(s):
     return settled.system.graph(settled, expected_amounts(settled))
 
 
+def test_another_model_takes_no_list_of_the_references_tables():
+    other = with_values(V4, {"model.name": "dlrm-kaggle"})
+    assert other.data.zipf_exponents == other.data.bag_length_cv == () and other.data.history_cap == V4.data.history_cap
+    assert with_values(V4, {"model.name": V4.model.name}) == V4
+
+
 def test_many_points_are_each_as_one_alone():
     draw, axes = (
         random.Random(3),
