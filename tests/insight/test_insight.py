@@ -65,7 +65,7 @@ def test_the_steps_sum_to_the_difference_and_multiply_to_the_speed_up(name, knob
         assert sum(step.saved.stages) == pytest.approx(step.saved.seconds, abs=1e-12)
 
 
-@each("name", PRESETS)
+@each("name", [name for name in PRESETS if scenario(name, "cxl").machine.near_data_compute])
 def test_both_orders_of_a_pair_save_the_same_together(name):
     found = steps(name).steps
     assert [step.swapped is not None for step in found] == [True, True, False, True, True]
