@@ -6,6 +6,7 @@ Each failure gets a replay line.
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from ..core.arithmetic import total
 from ..persistence.crash_media import Power
 from ..persistence.media import FunctionalMedia
 from ..persistence.models import domain
@@ -95,7 +96,7 @@ class Search:
             return True
         if self.evidence:
             return bool(self.report.caught_by(self.evidence))
-        return sum(failure.shows_loss for failure in self.report.failures) >= MAX_FAILURES
+        return total(failure.shows_loss for failure in self.report.failures) >= MAX_FAILURES
 
 
 def medium_power(model: str, granularity: int) -> Power:

@@ -7,6 +7,7 @@ positions counts, since a position attends to earlier ones. Attention is a fused
 
 from typing import Any
 
+from ..core.arithmetic import total
 from ..core.work import SequenceShape, mlp_parameters
 from .layer_kernels import Arithmetic, LayerCost, backward, elementwise, forward, gemm, update_nbytes
 
@@ -104,6 +105,6 @@ def sequence_activations(shape: SequenceShape) -> Any:
 
 def sequence_parameters(shape: SequenceShape) -> int:
     """Return the number of weights and biases of the input MLPs and HSTU layers."""
-    inputs = sum(mlp_parameters(widths) for _, widths in input_layers(shape))
+    inputs = total(mlp_parameters(widths) for _, widths in input_layers(shape))
     layer = (shape.dim + 1) * PARTS * shape.heads_dim + (shape.gated * shape.heads_dim + 1) * shape.dim
     return inputs + shape.layers * layer

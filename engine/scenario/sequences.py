@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from ..core import figures
+from ..core.arithmetic import total
 from .groups import Model
 from .scenario import Scenario, per_table
 
@@ -86,7 +87,7 @@ def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] 
     if not long_bags:
         return ""
     note = sequence_note(max((lengths for lengths, _ in long_bags), key=max))
-    pooled_points, all_points = sum(count for _, count in long_bags), sum(counts)
+    pooled_points, all_points = total(count for _, count in long_bags), total(counts)
     return (
         note
         if pooled_points == all_points

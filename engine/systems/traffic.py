@@ -260,7 +260,7 @@ def elements(s: Scenario) -> int:
 
 def vector_count(s: Scenario) -> int:
     """Return the number of a sample's vectors, of bags and of sequences."""
-    return as_int(sum(vectors_per_table(s.model)))
+    return as_int(total(vectors_per_table(s.model)))
 
 
 def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -329,7 +329,7 @@ def mlp_bytes(scenario: Scenario) -> float:
 def mlp_gradient_bytes(scenario: Scenario) -> float:
     """Return the bytes of the gradients of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
-    projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
+    projections = total(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     histories = history_shape(scenario)
     projections += sequence_parameters(histories) if histories else 0
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
@@ -358,9 +358,9 @@ def log_bytes(s: Scenario) -> float:
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory of a batch: MLP gradients, and activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
-    widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
-    widths += sum(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
+    widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
+    widths += total(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
+    widths += total(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     if histories := history_shape(s):
         widths += sequence_activations(histories)
     return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)

@@ -31,7 +31,7 @@ def uneven_bags(s: Scenario) -> int:
     A sample has one bag for each feature, and one history in a table of sequences.
     """
     columns = zip(per_table(s.model, "features"), per_table(s.model, "feature_kind"), length_cv(s), strict=True)
-    return int(sum(1 if kind == "sequence" else features for features, kind, cv in columns if cv))
+    return int(total(1 if kind == "sequence" else features for features, kind, cv in columns if cv))
 
 
 def length_spread(lengths: Ints | int) -> float:

@@ -10,6 +10,7 @@ from math import erfc, exp, fsum, inf, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+from ..core.arithmetic import total
 from ..core.figures import exact
 from ..core.points.numbers import as_float
 from ..core.work import SequenceShape
@@ -123,7 +124,7 @@ def history_shape(s: Scenario) -> SequenceShape | None:
         else:
             contexts[dim] += features
     events = max(lookups for lookups, _ in histories)
-    others, law, times = sum(contexts.values()), history_law(s), model.event_positions
+    others, law, times = total(contexts.values()), history_law(s), model.event_positions
     users = s.data.batch_size / s.machine.num_gpus / s.data.samples_per_user
     spread = 0.0 if s.policy.balanced_histories else largest_normal(s.machine.num_gpus) / sqrt(max(users, 1.0))
     return SequenceShape(
@@ -132,7 +133,7 @@ def history_shape(s: Scenario) -> SequenceShape | None:
         squares=as_float(times**2 * law.moment(2) + 2 * times * events * others + others**2),
         uneven_events=1 + spread * law.cv,
         uneven_squares=1 + spread * sqrt(max(law.moment(4) / law.moment(2) ** 2 - 1, 0.0)),
-        event_width=sum(dim for _, dim in histories),
+        event_width=total(dim for _, dim in histories),
         contexts=tuple((count, dim) for dim, count in sorted(contexts.items())),
         layers=model.hstu_layers,
         dim=model.hstu_dim,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia, Power
 from ...persistence.media import FunctionalMedia, NearData, PowerLost
@@ -113,9 +114,9 @@ class PlainMedium:
 
     def accept(self, pieces: list[Piece]) -> None:
         """Take pieces into the device's buffer, and the oldest ones out of it."""
-        self.line_writes += sum(map(lines_of, pieces))
+        self.line_writes += total(map(lines_of, pieces))
         self.buffered += pieces
-        while self.buffered and sum(map(lines_of, self.buffered)) > self.rule.buffered_lines:
+        while self.buffered and total(map(lines_of, self.buffered)) > self.rule.buffered_lines:
             address, content, _ = self.buffered.pop(0)
             self.durable[address : address + len(content)] = content
 
@@ -277,7 +278,7 @@ def _torn_problem(model: str, rule: QueueRule, rng: Random) -> str:
         wrong_words = any(kept[at] != content[at] for at in np.flatnonzero(kept))
         if not np.array_equal(kept[: stated.size], stated) or not is_prefix or rest or wrong_words or media.streams():
             return f"keeps other bytes than {lines} lines and a part of the next one"
-        torn_words.add(sum(words))
+        torn_words.add(total(words))
     return "" if len(torn_words) > 3 else "never keeps a part of its next line"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from math import ceil
 
+from ...core.arithmetic import total
 from ...core.figures import figure
 from ...hardware.devices.gpu import word_bytes
 from ...scenario.scenario import Scenario, per_table
@@ -48,4 +49,4 @@ def gpu_memory_sentence(scenario: Scenario) -> str:
         return ""
     ordered = sorted(kinds.items(), key=lambda kind: -kind[1])
     parts = ", ".join(f"{figure(nbytes / GB, 'GB')} of {name}" for name, nbytes in ordered)
-    return f"During a batch the fullest GPU holds {figure(sum(kinds.values()) / GB, 'GB')}: {parts}."
+    return f"During a batch the fullest GPU holds {figure(total(kinds.values()) / GB, 'GB')}: {parts}."

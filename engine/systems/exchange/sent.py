@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...core.arithmetic import total
 from ...core.arrays import Floats
 from ...core.points.numbers import as_float
 from ...scenario.scenario import Scenario, is_sequential, per_table, vectors_per_table
@@ -54,4 +55,4 @@ def _sent_nbytes(s: Scenario, dim: int) -> float:
 def index_bytes(s: Scenario) -> float:
     """Return the bytes of a row index as sent, with a share of bag lengths."""
     pooling = per_table(s.model, "pooling")
-    return as_float(sent_share(s) * INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(pooling))
+    return as_float(sent_share(s) * INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / total(pooling))
