@@ -32,6 +32,7 @@ class Purpose(IntEnum):
     LINES = 109
     ROUNDING = 110
     LENGTHS = 111
+    HISTORIES = 112
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:

@@ -67,27 +67,90 @@ def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
     return features
 
 
-def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
+def draw_ids(prepared: Prepared, n: int, samples: int, samples_per_user: float = 1.0) -> Ints:
     """Return the global row numbers that batch n looks up.
 
-    Only the ids of linked tables depend on each other.
+    Only the ids of linked tables, and the histories of one user's samples, depend on each other.
     """
     recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.first_rows
-    independent_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
-    starts = bag_starts(prepared, n, samples) if recipe.links else None
+    layout = drawn_layout(prepared, n, samples, samples_per_user)
+    drawn_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), layout, first_rows)
+    independent_ids = slide_histories(prepared, n, samples, samples_per_user, drawn_ids)
+    starts = bag_starts(prepared, n, samples, samples_per_user) if recipe.links else None
     return link_samples(independent_ids, n, recipe, bags, first_rows, starts)
 
 
-def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
+def drawn_layout(prepared: Prepared, n: int, samples: int, samples_per_user: float) -> Ints:
+    """Return the position of each table's first drawn id in batch n, (T+1,).
+
+    A bag has all its lookups drawn. The samples of one user share all events of a history but one each.
+    """
+    lookups = np.diff(prepared.bags) * samples
+    if samples_per_user > 1 and prepared.recipe.histories:
+        candidates, _ = _candidates(prepared, n, samples, samples_per_user)
+        lookups[list(prepared.recipe.histories)] = candidates[-1] + 1
+    return np.concatenate(([0], np.cumsum(lookups)))
+
+
+def slide_histories(prepared: Prepared, n: int, samples: int, samples_per_user: float, drawn_ids: Ints) -> Ints:
+    """Return the ids of batch n from its drawn ids.
+
+    Each sample's history is a window over its user's events. The next sample of a user has the window one event further.
+    `drawn_ids` has the layout of `drawn_layout`.
+    """
+    if samples_per_user == 1 or not prepared.recipe.histories:
+        return drawn_ids
+    parts = np.split(drawn_ids, drawn_layout(prepared, n, samples, samples_per_user)[1:-1])
+    candidates, lengths = _candidates(prepared, n, samples, samples_per_user)
+    lookups = np.repeat(candidates + 1 - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+    for table in prepared.recipe.histories:
+        parts[table] = parts[table][lookups]
+    return np.concatenate(parts)
+
+
+def _candidates(prepared: Prepared, n: int, samples: int, samples_per_user: float) -> tuple[Ints, Ints]:
+    """Return the place of each sample's candidate among the events of batch n's users, and its history's length, (B,) each."""
+    lengths, users = _history_lengths(prepared, n, samples, samples_per_user), _users(samples, samples_per_user)
+    longest = np.maximum(np.maximum.reduceat(lengths, np.searchsorted(users, np.arange(users[-1] + 1))), 1)
+    return np.arange(samples) + np.cumsum(longest - 1)[users], lengths
+
+
+def _history_lengths(prepared: Prepared, n: int, samples: int, samples_per_user: float) -> Ints:
+    """Return the length of each sample's history in batch n, (B,).
+
+    Users have lengths by the law of histories; their sum is scaled to that of the mean length.
+    """
+    recipe = prepared.recipe
+    law, total = recipe.history_law, samples * recipe.pooling[recipe.histories[0]]
+    if law is None or not law.sigma:
+        return np.full(samples, total // samples)
+    users = _users(samples, samples_per_user)
+    normal = stream(recipe.seed, Purpose.HISTORIES, n).standard_normal(users[-1] + 1)
+    lengths = np.maximum(np.rint(np.minimum(np.exp(law.mu + law.sigma * normal), law.cap)), 1).astype(np.int64)[users]
+    scaled: Ints = lengths * total // lengths.sum()
+    scaled[: total - scaled.sum()] += 1
+    return scaled
+
+
+def _users(samples: int, samples_per_user: float) -> Ints:
+    """Return the number of each sample's user in its batch, (B,)."""
+    return (np.arange(samples) / samples_per_user).astype(np.int64)
+
+
+def bag_starts(prepared: Prepared, n: int, samples: int, samples_per_user: float = 1.0) -> Ints | None:
     """Return the positions in batch n's ids where bags begin, (T * B + 1,).
 
-    Return None if all bags of a table have the same length.
+    Return None if all bags of a table have the same length. A sample's history has one length in all tables of sequences.
     """
     recipe = prepared.recipe
     if not any(recipe.length_cv):
         return None
     random = stream(recipe.seed, Purpose.LENGTHS, n)
-    bag_lengths = (draw_lengths(random, samples, mean, cv) for mean, cv in zip(recipe.pooling, recipe.length_cv, strict=True))
+    histories = _history_lengths(prepared, n, samples, samples_per_user) if recipe.histories else None
+    bag_lengths = (
+        draw_lengths(random, samples, mean, cv) if histories is None or table not in recipe.histories else histories
+        for table, (mean, cv) in enumerate(zip(recipe.pooling, recipe.length_cv, strict=True))
+    )
     return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *bag_lengths)))
 
 
@@ -97,6 +160,7 @@ def click_draws(prepared: Prepared, n: int, samples: int) -> Floats:
 
 
 BEST_AUC = 0.80
+TASTE_EVENTS = 16  # events before the candidate that decide whether a user likes it
 SHARES = (0.3, 0.5, 0.2)  # shares of the logit's variance: dense features, ids, pairs of tables
 PAIRS = 4
 CHUNK = 512
@@ -109,6 +173,7 @@ class HiddenModel:
     """The hidden model that decides clicks: the weights of a logit.
 
     key: the key of the hash that gives each id its effect.
+    histories: the tables whose lookups are a user's history.
     intercept: the constant of the logit.
     dense: the weights of the dense features, (F,).
     bags: the weight of the sum of all bags' effects.
@@ -118,6 +183,7 @@ class HiddenModel:
     """
 
     key: np.uint64
+    histories: tuple[int, ...]
     intercept: float
     dense: Floats
     bags: float
@@ -143,7 +209,7 @@ def hidden_model(recipe: Recipe) -> HiddenModel:
     raw = total((part * scale for part, scale in zip(parts, scales, strict=True)), start=np.zeros(len(inputs)))
     intercept, slope = fit_logit(raw, recipe.click_rate, BEST_AUC)
     by_dense, by_bags, by_pairs = (slope * scale for scale in scales)
-    return HiddenModel(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
+    return HiddenModel(hidden, recipe.histories, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
 
 
 def logits(teacher: HiddenModel, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
@@ -151,7 +217,7 @@ def logits(teacher: HiddenModel, dense: Singles, ids: Ints, bags: Ints, starts: 
 
     `bags` (T+1,) are the positions of the tables' lookups in a sample; they are used if bags are even, that is without `starts`.
     """
-    effects = bag_effects(ids, bags, len(dense), teacher.key, starts)
+    effects = bag_effects(ids, bags, len(dense), teacher.key, starts, teacher.histories)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
     linear: Floats = (dense * teacher.dense).sum(axis=1) + teacher.bags * effects.sum(axis=1)
     return teacher.intercept + linear + products
@@ -167,13 +233,27 @@ def sigmoid(x: Floats) -> Floats:
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
-def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Ints | None = None) -> Floats:
+def bag_effects(
+    ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Ints | None = None, histories: tuple[int, ...] = ()
+) -> Floats:
     """Return the mean effect of each bag's ids, (B, T); 0 for an empty bag.
 
-    The effect of an id is the sum of four 16-bit parts of a hash, scaled; it is nearly normal.
+    The effect of an id is the sum of four 16-bit parts of a hash, scaled; it is nearly normal. In the tables `histories`, it is
+    half the candidate's effect, plus its product with the user's taste: the mean effect of the latest events, scaled.
     """
     effects = np.zeros((samples, len(bags) - 1))
     _add_effects(ids, bags, starts, key, effects)
+    for table in histories:
+        size = bags[table + 1] - bags[table]
+        begins = bags[table] * samples + size * np.arange(samples) if starts is None else starts[table * samples :][:samples]
+        ends = begins + size if starts is None else starts[table * samples + 1 :][:samples]
+        events = min(TASTE_EVENTS, max(int((ends - begins).max()) - 1, 1))
+        latest = np.clip(ends[:, None] - 2 - np.arange(events), np.minimum(begins, ids.size - 1)[:, None], None)
+        taste, candidate = (
+            bag_effects(ids[places.reshape(-1)], np.array([0, width]), samples, key)[:, 0]
+            for places, width in ((latest, events), (ends[:, None] - 1, 1))
+        )
+        effects[:, table] = np.where(ends > begins, candidate * (0.5 + taste * np.sqrt(events)), 0.0)
     return effects
 
 
@@ -238,7 +318,7 @@ def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
     inputs = [draw_dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
     batches = ((draw_ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
-    effects = [bag_effects(batch, prepared.bags, CHUNK, hidden, starts) for batch, starts in batches]
+    effects = [bag_effects(ids, prepared.bags, CHUNK, hidden, starts, prepared.recipe.histories) for ids, starts in batches]
     return np.concatenate(inputs), np.concatenate(effects)
 
 

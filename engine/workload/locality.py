@@ -16,7 +16,7 @@ from ..core.arrays import Floats, Index, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
 from ..core.jit import entry_kernel, inner_kernel
 from .expected import REUSE_CLOSENESS
-from .generator import Prepared, prepare
+from .generator import Prepared, drawn_layout, prepare, slide_histories
 from .popularity import rank_cells
 from .sampling import Recipe, draw_rank
 
@@ -34,8 +34,8 @@ class LocalityStream:
     batch. The ids of a batch depend only on its number.
     """
 
-    def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:
-        self.made_of = (recipe, batch_size, locality)
+    def __init__(self, recipe: Recipe, batch_size: int, locality: float, samples_per_user: float = 1.0) -> None:
+        self.made_of = (recipe, batch_size, locality, samples_per_user)
         self._laws = [locality_law(prepare(recipe), table) for table in range(len(recipe.pooling))]
         self._lock = Lock()
         self._start()
@@ -62,17 +62,18 @@ class LocalityStream:
         self._queues: list[Queue] = [(np.empty(0), np.empty(0, dtype=np.int64), 0)] * tables
 
     def _advance(self) -> None:
-        recipe, batch_size, locality = self.made_of
+        recipe, batch_size, locality, samples_per_user = self.made_of
         prepared = prepare(recipe)
-        ids = np.empty(prepared.bags[-1] * batch_size, dtype=np.int64)
+        layout = drawn_layout(prepared, self._next_batch, batch_size, samples_per_user)
+        ids = np.empty(layout[-1], dtype=np.int64)
         word = key(recipe.seed, Purpose.IDS, self._next_batch)
         for table in range(len(recipe.pooling)):
-            part = ids[prepared.bags[table] * batch_size : prepared.bags[table + 1] * batch_size]
+            part = ids[layout[table] : layout[table + 1]]
             queue = _with_room(*self._queues[table], len(part))
             seed = mix(np.uint64(table + 1)) ^ word
             elapsed_lookups = float(self._next_batch * len(part))
             self._queues[table] = *queue[:2], int(fill_ids(seed, elapsed_lookups, locality, *self._laws[table], queue, part))
-        self._recent[self._next_batch] = ids
+        ids = self._recent[self._next_batch] = slide_histories(prepared, self._next_batch, batch_size, samples_per_user, ids)
         self._next_batch += 1
         while len(self._recent) * ids.nbytes > MAX_KEPT_NBYTES and len(self._recent) > 1:
             self._recent.popitem(last=False)

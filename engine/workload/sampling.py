@@ -21,8 +21,9 @@ import numpy as np
 from ..core.arrays import Floats, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, mix, stream, unit
 from ..core.jit import entry_kernel, inner_kernel
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, is_sequential, per_table
 from .bags import length_cv
+from .histories import HistoryLaw, history_law
 from .popularity import FIELDS, Cells, Popularity, popularities, rank_cells
 
 LINKED_FIELDS = (3, 4, 12, 16, 21)
@@ -41,6 +42,8 @@ class Recipe:
     links: groups of tables in which linked samples use the same quantile.
     linked_share: the share of linked samples.
     length_cv: the coefficient of variation of each table's bag lengths.
+    histories: the tables whose lookups are a user's history, with the candidate last.
+    history_law: the law of histories' lengths; None without histories.
     """
 
     popularities: tuple[Popularity, ...]
@@ -51,6 +54,8 @@ class Recipe:
     links: Links = ()
     linked_share: float = 0.0
     length_cv: tuple[float, ...] = ()
+    histories: tuple[int, ...] = ()
+    history_law: HistoryLaw | None = None
 
 
 def recipe(scenario: Scenario) -> Recipe:
@@ -66,18 +71,21 @@ def recipe(scenario: Scenario) -> Recipe:
         linked_tables(s),
         data_knobs.sample_correlation,
         length_cv(s),
+        tuple(table for table, kind in enumerate(per_table(s.model, "feature_kind")) if kind == "sequence"),
+        history_law(s) if is_sequential(s.model) else None,
     )
 
 
 def linked_tables(s: Scenario) -> Links:
     """Return the groups of tables in which linked samples use the same quantile.
 
-    Only the popularity of Criteo Kaggle has groups: one for each 26 tables.
+    Only the popularity of Criteo Kaggle has groups: one for each 26 tables. Tables of sequences are in no group.
     """
     if s.data.popularity != "kaggle" or not s.data.sample_correlation:
         return ()
     groups = ([base + field - 1 for field in LINKED_FIELDS] for base in range(0, s.model.num_tables, FIELDS))
-    table_groups = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
+    kinds = per_table(s.model, "feature_kind")
+    table_groups = (tuple(t for t in group if t < s.model.num_tables and kinds[t] == "bag") for group in groups)
     return tuple(group for group in table_groups if group)
 
 

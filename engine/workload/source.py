@@ -61,6 +61,7 @@ class Generated:
     held_out_samples: the number of samples that are never trained on.
     stream: the stream of ids with locality; None without locality.
     kept: a cache of ids that an earlier pass has drawn; None to draw them again.
+    samples_per_user: the consecutive samples of a user in a batch.
     """
 
     recipe: Recipe
@@ -68,6 +69,7 @@ class Generated:
     held_out_samples: int
     stream: LocalityStream | None
     kept: KeptIds | None = None
+    samples_per_user: float = 1.0
     training_samples = None  # the generator has no end
     digest = ""
     max_lookups = None
@@ -77,7 +79,9 @@ class Generated:
         return self.kept.ids(n, self._draw) if self.kept else self._draw(n)
 
     def _draw(self, n: int) -> Ints:
-        return self.stream.ids(n) if self.stream else generator.draw_ids(self._prepared, n, self.batch_size)
+        return (
+            self.stream.ids(n) if self.stream else generator.draw_ids(self._prepared, n, self.batch_size, self.samples_per_user)
+        )
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -89,20 +93,21 @@ class Generated:
 
     def starts(self, n: int) -> Ints | None:
         """Return the positions in batch n's ids where bags begin; None for even bags."""
-        return generator.bag_starts(self._prepared, n, self.batch_size)
+        return generator.bag_starts(self._prepared, n, self.batch_size, self.samples_per_user)
 
     def batch(self, n: int) -> Batch:
         """Return batch n: dense features, ids and labels."""
-        return self._labelled(self.ids(n), n, self.batch_size)
+        return self._labelled(self.ids(n), n, self.batch_size, self.samples_per_user)
 
     def held_out(self) -> Batch:
         """Return the samples that are never trained on; no sample depends on another."""
         size = self.held_out_samples
         return self._labelled(generator.draw_ids(self._prepared, HELD_OUT, size), HELD_OUT, size)
 
-    def _labelled(self, ids: Ints, n: int, samples: int) -> Batch:
+    def _labelled(self, ids: Ints, n: int, samples: int, samples_per_user: float = 1.0) -> Batch:
         prepared, hidden = self._prepared, self._hidden
-        dense, starts = generator.draw_dense(prepared, n, samples), generator.bag_starts(prepared, n, samples)
+        dense = generator.draw_dense(prepared, n, samples)
+        starts = generator.bag_starts(prepared, n, samples, samples_per_user)
         scores = logits(hidden, dense, ids, prepared.bags, starts)
         return Batch(dense, ids, clicks(scores, generator.click_draws(prepared, n, samples)), starts)
 
@@ -225,8 +230,9 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
         check_fits(scenario, sample_shape(file))
         return Recorded(file, offsets(scenario.model), data_knobs.batch_size, is_numbered=numbered_tables(scenario, file))
     data_recipe = recipe(scenario)
-    stream = LocalityStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
-    return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)
+    batch_size, locality, samples_per_user = data_knobs.batch_size, data_knobs.locality, data_knobs.samples_per_user
+    stream = LocalityStream(data_recipe, batch_size, locality, samples_per_user) if locality > 0 else None
+    return Generated(data_recipe, batch_size, data_knobs.held_out_samples, stream, samples_per_user=samples_per_user)
 
 
 @memoised(MAX_KEPT_LOOKUPS, lambda run_source: run_source.kept.lookups if run_source.kept else 1)
