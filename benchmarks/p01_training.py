@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.training.lookup import localise
-from engine.training.shape import Shape, TableSpan
+from engine.training.shape import Shape
+from engine.training.spans import TableSpan
 from engine.training.step import step
 from engine.training.weights import initial_weights
 from engine.workload.batch import Batch

@@ -11,9 +11,10 @@ from ..core.arrays import Ints, Singles
 from ..errors import Cancelled
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
+from ..training.histories.cut import cut_ids
 from ..training.lookup import LocalBatch, localise
 from ..training.loop import Evaluation, Scores, TrainedStretch, TrainingStopped, auc, auc_error, evaluate, evaluation_batches
-from ..training.shape import scale_note, scaled_shape
+from ..training.shape import folded_shape, narrowed_shape, scale_note, trained_samples
 from ..training.step import StepResult
 from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
@@ -147,14 +148,16 @@ def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter
 
     Raises CannotRun if the weights do not fit the memory budget.
     """
-    held_out = batch_source.held_out()
+    held_out, shape, batch_size = batch_source.held_out(), narrowed_shape(scenario), scenario.data.batch_size
+    samples = trained_samples(shape, batch_size)
 
     def ids(n: int) -> Ints:
         meter.step(f"rows of batch {n}, to be trained", counts=False)
-        return batch_source.ids(n)
+        return cut_ids(shape, batch_source.ids(n), batch_source.starts(n) if shape.hstu else None, batch_size, samples)[0]
 
-    touched_rows = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    shape = scaled_shape(scenario, touched_rows)
+    held_out_size = len(held_out.labels)
+    held_out_ids, _ = cut_ids(shape, held_out.ids, held_out.starts, held_out_size, held_out_size)
+    shape = folded_shape(shape, scenario, touched_rows := rows_of(chain(map(ids, range(batches)), [held_out_ids])))
     weights = initial_weights(shape, touched_rows, scenario.data.seed)
     return Learner(
         shape, batch_source, held_out, weights, weights, evaluation_batches(batches, scenario.run.evaluations), relaxed

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..core.arrays import Index, Singles, aligned_empty
 from ..core.jit import entry_kernel, inner_kernel
-from .products import LOSS_SCALE, operand
-from .shape import Shape, TableSpan, placed_spans
-from .weights import Layer
+from .products import LOSS_SCALE, Layer, operand
+from .shape import Shape, placed_spans
+from .spans import TableSpan
 
 VECTORS = 32  # whose products with another vector are computed together: they stay in the processor's cache
 SAMPLES, ELEMENTS = 16, 16  # side by side; with fewer, loops are unrolled before they vectorise, and three times slower
@@ -38,24 +38,29 @@ def backward(
     gradient: Singles,
     last_relu: bool,
     precision: str,
+    rows: int = 1,
 ) -> Singles:
     """Write the layers' gradients into `gradients`; return the gradient of the first layer's linear output.
 
     `gradient` is the gradient of the last layer's output, and is overwritten. The function does not compute the gradient of the
-    MLP's input, which the bottom MLP does not need; `through(layers[0], gradient, precision)` returns it.
+    MLP's input, which the bottom MLP does not need; `through(layers[0], gradient, precision, rows)` returns it.
+    `rows`: the rows of `gradient` that belong to one sample.
     """
     for k in range(len(layers) - 1, -1, -1):
         _start_back(gradient, outputs[k + 1], gradients[k].bias, last_relu or k < len(layers) - 1)
-        slope = operand(gradient, precision, LOSS_SCALE * len(gradient))
+        slope = operand(gradient, precision, LOSS_SCALE * len(gradient) / rows)
         np.matmul(slope.T, operand(outputs[k], precision), out=gradients[k].weight)
         if k:
             gradient = slope @ operand(layers[k].weight, precision)
     return gradient
 
 
-def through(layer: Layer, gradient: Singles, precision: str) -> Singles:
-    """Return the gradient of a layer's input from the gradient of its linear output."""
-    return operand(gradient, precision, LOSS_SCALE * len(gradient)) @ operand(layer.weight, precision)
+def through(layer: Layer, gradient: Singles, precision: str, rows: int = 1) -> Singles:
+    """Return the gradient of a layer's input from the gradient of its linear output.
+
+    `rows`: the rows of `gradient` that belong to one sample.
+    """
+    return operand(gradient, precision, LOSS_SCALE * len(gradient) / rows) @ operand(layer.weight, precision)
 
 
 @entry_kernel

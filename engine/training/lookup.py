@@ -5,14 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Ints, Places, Singles, Slots, aligned_empty
-from ..core.jit import entry_kernel, inner_kernel
+from ..core.arrays import Index, Ints, Places, Singles, Slots, aligned_empty
+from ..core.jit import entry_kernel, inner_kernel, prefetch_line
 from ..workload.batch import Batch
-from .prefetch import prefetch_row
-from .shape import PlacedSpan, Shape, TableSpan, placed_spans
+from .histories.cut import cut_batch
+from .shape import Shape, placed_spans
+from .spans import PlacedSpan, TableSpan
 from .weights import Weights, first_places, local_places
 
 FEWEST_BITS, MOST_BITS = 8, 14  # bits of a digit; the histogram of the most stays in the processor's second cache
+
+LINE = 16  # fp32 elements in a line of the processor's cache
+ROWS_AHEAD = 16  # rows ahead that are prefetched: the best of 8, 16 and 32
 
 
 class SpanLookups(NamedTuple):
@@ -32,11 +36,13 @@ class LocalBatch:
 
     dense, labels: the dense features and the labels of the samples.
     lookups: the lookups in each span of tables.
+    history_lengths: the lookups of each sample's history, (B,); None if all have those of the model.
     """
 
     dense: Singles
     labels: Singles
     lookups: tuple[SpanLookups, ...]
+    history_lengths: Ints | None = None
 
 
 class RowUses(NamedTuple):
@@ -83,11 +89,14 @@ class SortBuffers(NamedTuple):
     ends: Ints
 
 
-def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
+def localise(shape: Shape, weights: Weights, batch: Batch, samples: int | None = None) -> LocalBatch:
     """Return `batch` with the place of each looked-up row in the weights' blocks.
 
+    A model that reads histories takes only the first `samples` samples, all by default, and the histories of its shape.
     Raises CannotRun for a row that does not exist in `weights`.
     """
+    if shape.hstu:
+        batch = cut_batch(shape, batch, len(batch.labels) if samples is None else samples)
     places, size, lookup_start = local_places(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
     for first_row, place in zip(first_places(weights.blocks)[:-1], placed_spans(shape), strict=True):
@@ -99,7 +108,11 @@ def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
             span_places -= np.uint32(first_row)
         lookups.append(SpanLookups(span_places, starts if place.span.features == 1 else _feature_starts(place, starts, size)))
         lookup_start += count
-    return LocalBatch(batch.dense, batch.labels, tuple(lookups))
+    lengths = None
+    if shape.hstu and batch.starts is not None:
+        table = next(table for table, history in enumerate(shape.hstu.lookups) if history)
+        lengths = np.diff(batch.starts[table * size : (table + 1) * size + 1])
+    return LocalBatch(batch.dense, batch.labels, tuple(lookups), lengths)
 
 
 def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
@@ -169,6 +182,17 @@ def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> RowUses:
     room = SortBuffers(keys, spare, np.empty(max_lookups, np.int32), np.empty(1 << MOST_BITS, np.int64))
     num_rows = _sort_by_row(places, pooling, starts, size, row_uses, room)
     return row_uses._replace(unique=unique[:num_rows], first=row_uses.first[: num_rows + 1])
+
+
+@inner_kernel
+def prefetch_row(vectors: Singles, places: Places, position: Index) -> None:
+    """Prefetch the row that is looked up ROWS_AHEAD positions after `position`.
+
+    At the end of `places` this is the last row. Prefetching changes no result.
+    """
+    row = places[min(position + ROWS_AHEAD, places.size - 1)]
+    for d in range(0, vectors.shape[1], LINE):
+        prefetch_line(vectors, row, d)
 
 
 @entry_kernel

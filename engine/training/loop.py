@@ -16,7 +16,7 @@ from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .layers import losses
 from .lookup import EarlyLookup, LocalBatch, localise, look_up
-from .shape import Shape
+from .shape import Shape, trained_samples
 from .step import StepResult, forward_pass, step
 from .weights import RowBlock, Weights, copy_weights, dense_layers, rows_at
 
@@ -149,8 +149,8 @@ def train(
     stretch = TrainedStretch(start.losses[:], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
     early_lookup, next_batch = start.early, None
     for n in range(first_batch, end_batch):
-        batch = next_batch or localise(shape, trained_weights, source_batch(n))
-        next_batch = localise(shape, trained_weights, source_batch(n + 1)) if n + 1 < end_batch else None
+        batch = next_batch or _localised(shape, trained_weights, source_batch(n))
+        next_batch = _localised(shape, trained_weights, source_batch(n + 1)) if n + 1 < end_batch else None
         if n in keep:
             stretch.kept[n] = MlpSnapshot(trained_weights.mlp.copy(), trained_weights.mlp_state.copy())
         touched_places = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
@@ -168,6 +168,11 @@ def train(
         except Cancelled as error:
             raise TrainingStopped(str(error), n + 1, replace(stretch, early=early_lookup)) from error
     return stretch
+
+
+def _localised(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
+    """Return the samples of a batch that are trained, with the places of their rows."""
+    return localise(shape, weights, batch, trained_samples(shape, len(batch.labels)))
 
 
 def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
@@ -253,4 +258,5 @@ def sampling_error(area: float, clicks: int, non_clicks: int) -> float | None:
 def _logits(shape: Shape, weights: Weights, batch: LocalBatch, start: int, stop: int) -> Singles:
     features = look_up(shape, weights, batch, start, stop)
     with np.errstate(all="ignore"):
-        return forward_pass(shape, dense_layers(shape, weights.mlp), batch.dense[start:stop], features).top[-1].ravel()
+        lengths = None if batch.history_lengths is None else batch.history_lengths[start:stop]
+        return forward_pass(shape, dense_layers(shape, weights.mlp), batch.dense[start:stop], features, lengths).top[-1].ravel()

@@ -14,9 +14,8 @@ import numpy as np
 from ..core.arrays import Index, Ints, Singles, Slots
 from ..core.jit import entry_kernel_by_zero, inner_kernel
 from ..scenario.storage import OPTIMIZERS
-from .lookup import EarlyLookup, RowUses, by_feature, by_sample
+from .lookup import EarlyLookup, RowUses, by_feature, by_sample, prefetch_row
 from .precision import Rounding, descend, rounding
-from .prefetch import prefetch_row
 from .shape import Shape, placed_spans
 from .weights import Weights, first_places
 

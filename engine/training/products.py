@@ -1,8 +1,10 @@
-"""Matrix products as a GPU computes them in tf32, bf16 or fp16.
+"""Layers, and their matrix products as a GPU computes them in tf32, bf16 or fp16.
 
 Operands are rounded to the nearest value; sums and weights stay fp32.
 Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small gradients do not become 0.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +13,13 @@ from ..core.jit import entry_kernel
 
 FRACTION = {"tf32": 10, "bf16": 7}  # bits of the fraction, of fp32's 23; the exponent is the same as fp32's
 LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most this, far from fp16's 65504
+
+
+class Layer(NamedTuple):
+    """One fully connected layer: (out, in) weights and (out,) biases."""
+
+    weight: Singles
+    bias: Singles
 
 
 def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:

@@ -1,76 +1,42 @@
 """The shape of the trained model: the scenario's model, or a smaller twin.
 
 A twin has narrower MLPs and smaller tables, so that training fits the budgets of this computer. The timing always uses the
-full model; the twin is trained on the same ids, in the same order and the same batches.
+full model; the twin is trained on the same ids, in the same order and the same batches. A twin that reads histories has fewer
+samples in a batch too, and of each history the events nearest to the candidate.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from math import ceil
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from ..core import figures
 from ..core.arithmetic import total
 from ..core.arrays import Ints
-from ..core.work import cross_parameters
+from ..core.work import SequenceShape, cross_parameters
 from ..errors import CannotRun
-from ..scenario.scenario import ROW_KNOBS, Scenario, cross_ranks, dense_optimizer, is_sequential, per_table, with_values
-from ..scenario.storage import mlp_state, row_state, scale_words, stored_bytes
+from ..hardware.sequence_layers import sequence_parameters
+from ..scenario.scenario import (
+    ROW_KNOBS,
+    Scenario,
+    cross_ranks,
+    dense_optimizer,
+    is_sequential,
+    per_table,
+    vectors_per_table,
+    with_values,
+)
+from ..scenario.storage import mlp_state
 from ..units import FLOAT32, GiB
+from ..workload.bags import length_cv
+from .histories.sizes import HstuShape, sequence_products, sequence_shape
+from .spans import PlacedSpan, TableSpan, place_spans, row_nbytes, table_spans
 
 Part = Literal["bottom", "top"]
 PARTS: tuple[Part, Part] = ("bottom", "top")
-
-
-class TableSpan(NamedTuple):
-    """Neighbouring tables of one width, precision, optimizer and number of features.
-
-    dim: the elements of a row.
-    precision, optimizer: the precision and the optimizer of all rows.
-    tables: the number of tables.
-    features: the number of features that share each table.
-    """
-
-    dim: int
-    precision: str
-    optimizer: str
-    tables: int
-    features: int = 1
-
-    @property
-    def vectors(self) -> int:
-        """The number of a sample's pooled vectors in the span: tables times features."""
-        return self.tables * self.features
-
-    @property
-    def width(self) -> int:
-        """The number of elements of a sample's pooled vectors in the span."""
-        return self.vectors * self.dim
-
-    @property
-    def row_state(self) -> int:
-        """Words (fp32) of a row's state: optimizer state, and an int8 row's scale."""
-        return row_state(self.optimizer, self.dim) + scale_words(self.precision)
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a stored row with its optimizer state."""
-        return stored_bytes(self.precision, self.dim) + FLOAT32 * row_state(self.optimizer, self.dim)
-
-
-def table_spans(
-    dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str], features: Iterable[int]
-) -> tuple[TableSpan, ...]:
-    """Return the spans of neighbouring tables of equal width, precision, optimizer and features.
-
-    Each argument has one value per table.
-    """
-    runs = groupby(zip(dims, precisions, optimizers, features, strict=True))
-    return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), num_features) for (dim, word, rule, num_features), run in runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +48,18 @@ class Shape:
     spans: the spans of equal neighbouring tables, in the order of the tables.
     bottom: the widths of the bottom MLP, from the dense features to its output.
     top: the widths of the top MLP, from its first layer's output to 1.
-    interaction: "dot" for products of all pairs of vectors as wide as the bottom MLP's output, else concatenation.
+    interaction: "dot" for products of all pairs of vectors as wide as the bottom MLP's output, "hstu" for the candidate of a
+        history, else concatenation.
     dense_optimizer, learning_rate: the optimizer and the learning rate of the MLPs.
     matrix_precision: the precision of matrix products.
     stride: the number of neighbouring concatenated features that are averaged into one.
     ranks: the ranks of the cross network's layers, 0 for a full matrix; empty without a cross network.
     row_rate: the learning rate of rows; None for that of the MLPs.
     initial_accumulator: the first value of Adagrad's sums.
-    width_divisor: the power of two by which hidden widths are divided; 1 for the full model.
+    width_divisor: the power of two by which hidden widths are divided, and with histories their lengths and batches; 1 for the
+        full model.
     table_divisor: the power of two by which the rows of tables are divided; 1 for the full model.
+    hstu: the layers that read histories; None without histories.
     """
 
     rows: tuple[int, ...]
@@ -108,6 +77,7 @@ class Shape:
     initial_accumulator: float = 0.0
     width_divisor: int = 1
     table_divisor: int = 1
+    hstu: HstuShape | None = None
 
     @property
     def num_tables(self) -> int:
@@ -146,8 +116,15 @@ class Shape:
         return tuple(span for span in self.spans if self.interaction == "dot" and span.dim != self.bottom[-1])
 
     @property
+    def sequence(self) -> SequenceShape | None:
+        """The sizes of the layers that read histories; None without histories."""
+        return sequence_shape(self.hstu, placed_spans(self), self.bottom[-1]) if self.hstu else None
+
+    @property
     def top_input(self) -> int:
         """Width of the interaction's output, the input of the top MLP."""
+        if self.hstu:
+            return self.hstu.dim
         if self.interaction == "dot":
             return self.bottom[-1] + num_pairs(self.num_vectors)
         return ceil(self.features_width / self.stride)
@@ -157,39 +134,9 @@ class Shape:
         return self.bottom if part == "bottom" else (self.top_input, *self.top)
 
 
-class PlacedSpan(NamedTuple):
-    """A span of tables, with its position in the model.
-
-    span: the span.
-    tables: the range of the span's tables among all tables.
-    columns: the range of the span's pooled vectors in the columns of the features.
-    vectors: the range of the span's pooled vectors among all vectors; vector 0 is the bottom MLP's output.
-    pooling: the lookups of a sample in each table of the span, (tables,).
-    lookups: the lookups of a sample in the whole span.
-    """
-
-    span: TableSpan
-    tables: slice
-    columns: slice
-    vectors: slice
-    pooling: Ints
-    lookups: int
-
-
 def placed_spans(shape: Shape) -> tuple[PlacedSpan, ...]:
     """Return each span of a shape with its position in the model."""
-    return _placed_spans(shape.spans, shape.pooling, shape.bottom[-1])
-
-
-@lru_cache(maxsize=32)
-def _placed_spans(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column: int) -> tuple[PlacedSpan, ...]:
-    table, vector, places = 0, 1, list[PlacedSpan]()
-    for span in spans:
-        tables, columns = slice(table, table + span.tables), slice(column, column + span.width)
-        vectors = slice(vector, vector + span.vectors)
-        places.append(PlacedSpan(span, tables, columns, vectors, np.array(pooling[tables]), total(pooling[tables])))
-        table, column, vector = tables.stop, columns.stop, vectors.stop
-    return tuple(places)
+    return place_spans(shape.spans, shape.pooling, shape.bottom[-1])
 
 
 def num_pairs(vectors: int) -> int:
@@ -222,14 +169,6 @@ def by_span(shape: Shape, rows: Ints) -> list[Ints]:
     return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
 
 
-def row_nbytes(span: TableSpan) -> int:
-    """Return the bytes of a row in this process's memory.
-
-    The row has its vector, in fp32 for each precision, and its state.
-    """
-    return FLOAT32 * (span.dim + span.row_state)
-
-
 def mlp_size(shape: Shape, *parts: Part) -> int:
     """Return the number of weights and biases of the named MLPs, or of both."""
     return total(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
@@ -246,14 +185,15 @@ def cross_size(shape: Shape) -> int:
 def projection_size(shape: Shape) -> int:
     """Return the number of weights of all projections.
 
-    In the flat vector of dense layers they lie after all other layers.
+    In the flat vector of dense layers they lie after all other layers; a model has either projections or histories.
     """
     return total(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
 
 
 def dense_size(shape: Shape) -> int:
     """Return the number of weights and biases of all dense layers."""
-    return mlp_size(shape) + cross_size(shape) + projection_size(shape)
+    histories = sequence_parameters(shape.sequence) if shape.sequence else 0
+    return mlp_size(shape) + cross_size(shape) + projection_size(shape) + histories
 
 
 def step_flop(shape: Shape, batch_size: int) -> float:
@@ -264,16 +204,23 @@ def step_flop(shape: Shape, batch_size: int) -> float:
     weights = total(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
     weights += total(span.width * shape.bottom[-1] for span in shape.projected)
     products = shape.bottom[-1] * num_pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
-    return 6.0 * batch_size * (weights + products)
+    histories = sequence_products(shape.sequence) if shape.sequence else 0
+    return 6.0 * batch_size * (weights + products + histories)
 
 
 def full_shape(scenario: Scenario) -> Shape:
     """Return the shape of the scenario's full model."""
     model = scenario.model
+    dims, precisions, optimizers = (per_table(model, name) for name in ROW_KNOBS)
+    pooling, kinds = per_table(model, "pooling"), per_table(model, "feature_kind")
+    lookups = tuple(length if kind == "sequence" else 0 for length, kind in zip(pooling, kinds, strict=True))
+    uneven = any(cv for cv, kind in zip(length_cv(scenario), kinds, strict=True) if kind == "sequence")
+    sizes = (model.hstu_layers, model.hstu_dim, model.hstu_heads, model.hstu_head_dim)
+    hstu = HstuShape(lookups, *sizes, gated=3 if model.hstu_concat else 1, uneven=uneven)
     return Shape(
         rows=per_table(model, "num_embeddings"),
-        pooling=per_table(model, "pooling"),
-        spans=table_spans(*(per_table(model, name) for name in (*ROW_KNOBS, "features"))),
+        pooling=pooling,
+        spans=table_spans(dims, precisions, optimizers, vectors_per_table(model)),
         bottom=model.bottom_mlp,
         top=model.top_mlp,
         interaction=model.interaction,
@@ -284,6 +231,7 @@ def full_shape(scenario: Scenario) -> Shape:
         ranks=cross_ranks(model),
         row_rate=model.embedding_learning_rate,
         initial_accumulator=model.initial_accumulator,
+        hstu=hstu if is_sequential(model) else None,
     )
 
 
@@ -291,14 +239,9 @@ def scaled_shape(scenario: Scenario, touched_rows: Ints) -> Shape:
     """Return the shape to train: the full model, or the largest twin within the budgets.
 
     `touched_rows` are the sorted global rows that the run and its held-out samples use.
-    Raises CannotRun if even the smallest twin exceeds the budgets, or for a model of sequences.
+    Raises CannotRun if even the smallest twin exceeds the budgets.
     """
-    if is_sequential(scenario.model):
-        raise CannotRun(
-            "run.training=on is not possible with model.interaction=hstu: layers over histories are timed, but not trained; set "
-            "run.training=off."
-        )
-    return _folded(_narrowed(full_shape(scenario), scenario), scenario, touched_rows)
+    return folded_shape(narrowed_shape(scenario), scenario, touched_rows)
 
 
 def scale_note(shape: Shape) -> str:
@@ -308,7 +251,10 @@ def scale_note(shape: Shape) -> str:
     """
     parts = []
     if shape.width_divisor > 1:
-        parts.append(f"hidden MLP widths{' and cross ranks' if any(shape.ranks) else ''} divided by {shape.width_divisor}")
+        others = " and cross ranks" if any(shape.ranks) else ", HSTU widths, histories and batches" if shape.hstu else ""
+        parts.append(f"hidden MLP widths{others} divided by {shape.width_divisor}")
+    if shape.hstu and shape.hstu.uneven:
+        parts.append(f"histories cut to their last {max(shape.pooling)} lookups")
     if shape.table_divisor > 1:
         parts.append(f"embedding tables folded to 1/{shape.table_divisor} of their rows")
     return (
@@ -318,10 +264,20 @@ def scale_note(shape: Shape) -> str:
     )
 
 
-def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
-    budget, batch_size = scenario.run.step_budget_GFLOP, scenario.data.batch_size
+def narrowed_shape(scenario: Scenario) -> Shape:
+    """Return the full model, or the widest twin within the step budget.
+
+    Its tables are not folded yet.
+    Raises CannotRun if no twin is narrow enough, or for more than one position an event.
+    """
+    budget, batch_size, shape = scenario.run.step_budget_GFLOP, scenario.data.batch_size, full_shape(scenario)
+    if shape.hstu and scenario.model.event_positions > 1:
+        raise CannotRun(
+            f"model.event_positions={scenario.model.event_positions} is timed, but training has one position for each event; "
+            "set run.training=off, or model.event_positions=1."
+        )
     for narrow_shape in _divided(shape):
-        flop = step_flop(narrow_shape, batch_size)
+        flop = step_flop(narrow_shape, trained_samples(narrow_shape, batch_size))
         if flop <= budget * 1e9:
             return narrow_shape
     raise CannotRun(
@@ -337,7 +293,7 @@ def larger_budget(scenario: Scenario) -> float | None:
     Return None if the scenario's budget is enough for a twin, or if training is off.
     """
     *_, narrowest = _divided(full_shape(scenario))
-    flop = step_flop(narrowest, scenario.data.batch_size)
+    flop = step_flop(narrowest, trained_samples(narrowest, scenario.data.batch_size))
     return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None
 
 
@@ -355,15 +311,24 @@ def _ample(flop: float) -> float:
     return float(ceil(1.25 * flop / 1e9))
 
 
+def trained_samples(shape: Shape, batch_size: int) -> int:
+    """Return the number of a batch's samples that are trained.
+
+    A twin that reads histories is trained on the first part of each batch.
+    """
+    return -(-batch_size // shape.width_divisor) if shape.hstu else batch_size
+
+
 def _divided(shape: Shape) -> Iterator[Shape]:
-    """Yield `shape` with hidden widths and ranks divided by 1, 2, 4, ... until all of them are 1."""
+    """Yield `shape` with hidden widths, ranks and histories divided by 1, 2, 4, ... until all of them are 1."""
     hidden = (*shape.bottom[1:-1], *shape.top[:-1])
-    for power in range(max((*hidden, *shape.ranks), default=1).bit_length()):
+    histories = (shape.hstu.dim, shape.hstu.head_dim, *shape.hstu.lookups) if shape.hstu else ()
+    for power in range(max((*hidden, *shape.ranks, *histories), default=1).bit_length()):
         divisor = 2**power
         narrow_widths = [max(1, width // divisor) for width in hidden]
         cut = len(shape.bottom) - 2
         yield replace(
-            shape,
+            _with_shorter_histories(shape, divisor),
             bottom=(shape.bottom[0], *narrow_widths[:cut], shape.bottom[-1]),
             top=(*narrow_widths[cut:], shape.top[-1]),
             ranks=tuple(rank and max(1, rank // divisor) for rank in shape.ranks),
@@ -371,7 +336,23 @@ def _divided(shape: Shape) -> Iterator[Shape]:
         )
 
 
-def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
+def _with_shorter_histories(shape: Shape, divisor: int) -> Shape:
+    """Return `shape` with HSTU widths and the lookups of histories divided, at least 1."""
+    if not shape.hstu:
+        return shape
+    pooling = tuple(-(-lookups // divisor) or bag for lookups, bag in zip(shape.hstu.lookups, shape.pooling, strict=True))
+    spans = [span for span in shape.spans for _ in range(span.tables)]
+    vectors = [
+        trained if lookups else span.features for span, lookups, trained in zip(spans, shape.hstu.lookups, pooling, strict=True)
+    ]
+    spans_of_twin = table_spans(
+        (span.dim for span in spans), (span.precision for span in spans), (span.optimizer for span in spans), vectors
+    )
+    return replace(shape, pooling=pooling, hstu=shape.hstu.divided(divisor), spans=spans_of_twin)
+
+
+def folded_shape(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
+    """Return `shape` with its tables folded until their `touched_rows` fit the memory budget; raises CannotRun."""
     budget = scenario.run.memory_budget_GiB * GiB
     fixed = FLOAT32 * dense_size(shape) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Singles, aligned_empty
+from ..core.arrays import Ints, Singles, aligned_empty
 from .cross import CrossValues, backward_cross, forward_cross
+from .histories.positions import HistoryValues, backward_histories, forward_histories
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses, project, project_back, through
 from .lookup import EarlyLookup, LocalBatch, look_up, row_uses_of
 from .optimizers import update_mlp, update_rows
@@ -23,12 +24,14 @@ class Outputs(NamedTuple):
     bottom, top: the input of each MLP, then the output of each of its layers; the top MLP's last output is the logits.
     vectors: the input of the interaction.
     crossed: the values of the cross network's layers.
+    histories: the values of the layers that read histories; None without histories.
     """
 
     bottom: list[Singles]
     vectors: Singles
     crossed: list[CrossValues]
     top: list[Singles]
+    histories: HistoryValues | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +67,7 @@ def step(
 
     with np.errstate(all="ignore"):  # the caller checks the loss for divergence
         layers = dense_layers(shape, weights.mlp)
-        outputs = forward_pass(shape, layers, batch.dense, features)
+        outputs = forward_pass(shape, layers, batch.dense, features, batch.history_lengths)
         logits = outputs.top[-1].ravel()
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
         mlp_gradient = aligned_empty(weights.mlp.shape)
@@ -75,14 +78,20 @@ def step(
     return StepResult(loss, logits, next_lookup)
 
 
-def forward_pass(shape: Shape, layers: DenseLayers, dense: Singles, features: Singles) -> Outputs:
+def forward_pass(
+    shape: Shape, layers: DenseLayers, dense: Singles, features: Singles, history_lengths: Ints | None = None
+) -> Outputs:
     """Return the outputs of all layers, and write the dense vector into `features`.
 
-    The dense vector is the bottom MLP's output; `features` (B, features width) already has the pooled vectors.
+    The dense vector is the bottom MLP's output; `features` (B, features width) already has the pooled vectors. `history_lengths`
+    is that of the batch.
     """
     precision = shape.matrix_precision
     bottom = forward(layers.bottom, dense, True, precision)
     features[:, : shape.bottom[-1]] = bottom[-1]
+    if layers.histories:
+        candidate, histories = forward_histories(shape, layers.histories, features, history_lengths)
+        return Outputs(bottom, features, [], forward(layers.top, candidate, False, precision), histories)
     vectors = project(shape, layers.projections, features, precision)
     inputs, crossed = forward_cross(layers.cross, interact(shape, vectors), precision)
     return Outputs(bottom, vectors, crossed, forward(layers.top, inputs, False, precision))
@@ -95,9 +104,12 @@ def _backward_pass(
     precision = shape.matrix_precision
     input_gradient = backward(layers.top, slopes.top, outputs.top, gradient[:, None], False, precision)
     input_gradient = through(layers.top[0], input_gradient, precision)
-    input_gradient = backward_cross(layers.cross, slopes.cross, outputs.crossed, input_gradient, precision)
-    input_gradient = interact_back(shape, outputs.vectors, input_gradient)
-    of_features = project_back(shape, layers.projections, slopes.projections, features, input_gradient, precision)
+    if layers.histories and slopes.histories and outputs.histories:
+        of_features = backward_histories(shape, layers.histories, slopes.histories, outputs.histories, input_gradient)
+    else:
+        input_gradient = backward_cross(layers.cross, slopes.cross, outputs.crossed, input_gradient, precision)
+        input_gradient = interact_back(shape, outputs.vectors, input_gradient)
+        of_features = project_back(shape, layers.projections, slopes.projections, features, input_gradient, precision)
     input_gradient = of_features[:, : shape.bottom[-1]].copy()
     backward(layers.bottom, slopes.bottom, outputs.bottom, input_gradient, True, precision)
     return of_features

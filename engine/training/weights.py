@@ -2,8 +2,8 @@
 
 Only rows that a run uses exist. The first value of each row is a stateless hash, so no row depends on the others. Rows of equal
 tables lie in one block, so no row is padded. One flat vector `mlp` holds all dense layers: the bottom MLP's layers, then the top
-MLP's, then the cross network's, then the projections. Each layer is its (out, in) weights row by row, then its biases. So a
-checkpoint, a log or a copy of the dense layers is one contiguous piece of memory.
+MLP's, then the cross network's, then the projections, then the layers that read histories. Each layer is its (out, in) weights
+row by row, then its biases. So a checkpoint, a log or a copy of the dense layers is one contiguous piece of memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,13 @@ from ..core.work import cross_parameters
 from ..errors import CannotRun
 from ..scenario.storage import ACCUMULATING_OPTIMIZERS
 from .cross import CrossLayer
+from .histories.dense import HistoryLayers, history_layers
 from .precision import round_to_nearest
+from .products import Layer
 from .shape import (
     PARTS,
     Part,
     Shape,
-    TableSpan,
     by_span,
     dense_size,
     distinct_ids,
@@ -35,6 +36,7 @@ from .shape import (
     offsets,
     projection_size,
 )
+from .spans import TableSpan
 
 MIN_BUCKETS = 1024
 MAX_PENDING_IDS = 1 << 22  # limit of ids that are gathered before they are merged: 32 MiB
@@ -135,25 +137,20 @@ class Weights:
     seed: int = 0
 
 
-class Layer(NamedTuple):
-    """One fully connected layer: (out, in) weights and (out,) biases."""
-
-    weight: Singles
-    bias: Singles
-
-
 class DenseLayers(NamedTuple):
     """All dense layers of a model.
 
     bottom, top: the layers of both MLPs.
     cross: the layers of the cross network.
     projections: for each projected span, matrices (tables, D, dim) that bring vectors of width dim to the width D.
+    histories: the layers that read histories; None without histories.
     """
 
     bottom: tuple[Layer, ...]
     top: tuple[Layer, ...]
     cross: tuple[CrossLayer, ...]
     projections: tuple[Singles, ...]
+    histories: HistoryLayers | None = None
 
 
 def initial_weights(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
@@ -195,7 +192,8 @@ def _first_state(shape: Shape, optimizer: str) -> float:
 def first_mlp(shape: Shape, seed: int) -> Singles:
     """Return the initial dense layers as a flat vector, (P,).
 
-    Weights are normal with standard deviation sqrt(2/(in+out)), biases with sqrt(1/out); biases of a cross network are 0.
+    Weights are normal with standard deviation sqrt(2/(in+out)), biases with sqrt(1/out); biases of a cross network and of the
+    layers that read histories are 0.
     Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`, and for projections `PrEmbeddingBag`, whose
     distribution is uniform with the same standard deviation); for a cross network TorchRec.
     """
@@ -209,6 +207,9 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
     for weight, bias, down_weight in dense.cross:
         for matrix in (weight,) if down_weight is None else (weight, down_weight):
             matrix[:] = random.normal(0.0, np.sqrt(2.0 / total(matrix.shape)), matrix.shape)
+        bias[:] = 0.0
+    for weight, bias in dense.histories.linear if dense.histories else ():
+        weight[:] = random.normal(0.0, np.sqrt(2.0 / total(weight.shape)), weight.shape)
         bias[:] = 0.0
     for matrices in dense.projections:
         matrices[:] = random.normal(0.0, np.sqrt(2.0 / total(matrices.shape[1:])), matrices.shape)
@@ -282,7 +283,8 @@ def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
     `mlp` is `Weights.mlp`, or another vector with the same layout, such as a gradient.
     """
     bottom, top = (layers(shape, mlp, part) for part in PARTS)
-    return DenseLayers(bottom, top, cross_layers(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
+    cross = cross_layers(shape, mlp) if shape.ranks else ()
+    return DenseLayers(bottom, top, cross, _projections(shape, mlp), history_layers(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.training.shape import Shape, TableSpan
+from engine.training.shape import Shape
+from engine.training.spans import TableSpan
 from engine.training.weights import Weights, dense_layers
 from tests.training.training_models import ORACLE_BATCH, ORACLE_STEPS, all_rows, made_up_run
 

@@ -124,7 +124,7 @@ def test_what_cannot_be_answered_is_refused_with_the_remedy():
         with_values(preset("dlrm-v4-cxl").scenario, {"machine.gpu": "trainingcxl", "machine.matrix_precision": "fp32"})
     )
     assert not replayed.ran and "choose another GPU" in replayed.outcome
-    trained = simulate(with_values(V4, {**SMALL, "run.training": True}))
+    trained = simulate(with_values(V4, {**SMALL, "run.training": True, "model.event_positions": 2}))
     assert not trained.ran and "set run.training=off" in trained.outcome
     with pytest.raises(BadKnob, match=r"model\.feature_kind=bag"):
         read_request(V4, '[{"num_embeddings": 10, "embedding_dim": 8, "feature_names": ["a"]}]')

@@ -23,8 +23,6 @@ from engine.simulate import simulate
 from engine.training.lookup import _feature_starts, localise, look_up
 from engine.training.loop import TrainedStretch, TrainingStopped, train
 from engine.training.shape import (
-    PlacedSpan,
-    TableSpan,
     by_span,
     cross_size,
     dense_size,
@@ -32,10 +30,10 @@ from engine.training.shape import (
     mlp_size,
     offsets,
     projection_size,
-    row_nbytes,
     scaled_shape,
     step_flop,
 )
+from engine.training.spans import PlacedSpan, TableSpan, row_nbytes
 from engine.training.weights import initial_weights, trained_arrays
 from tests.cases import each
 from tests.machines import counted_flow, ready, scenario

@@ -6,18 +6,17 @@ import pytest
 from engine.errors import CannotRun
 from engine.scenario.scenario import Scenario, with_values
 from engine.training.shape import (
-    TableSpan,
     cross_size,
     fold,
     full_shape,
     larger_budget,
     mlp_size,
     offsets,
-    row_nbytes,
     scale_note,
     scaled_shape,
     step_flop,
 )
+from engine.training.spans import TableSpan, row_nbytes
 from tests.training.training_models import model
 
 NONE = np.empty(0, np.int64)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.training.shape import Shape, table_spans
+from engine.training.shape import Shape
+from engine.training.spans import table_spans
 from engine.training.weights import Weights, initial_weights, rows_of, trained_arrays
 from engine.workload.batch import Batch
 

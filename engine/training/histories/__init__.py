@@ -1,0 +1,1 @@
+"""Histories in functional training: HSTU layers over the events of users, forward and backward."""
