@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.analysis.enough.bands import Bands, DrawBand, bands
-from engine.analysis.enough.ladder import card_link, links_of, modules_of, search_ladder, search_near, spread_rungs
+from engine.analysis.enough.ladder import card_link, links_of, module_knobs, modules_of, search_ladder, search_near, spread_rungs
 from engine.analysis.enough.question import Candidate, Target, baseline_of, make_question
 from engine.analysis.enough.sentences import answer_sentences
 from engine.analysis.enough.smallest import Explorer, changes_of, choices_of, find_smallest, first_on_ladder
@@ -323,3 +323,10 @@ def test_the_command_says_it_all(capsys):
     )
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2
+
+
+@each(("medium", "own"), [("optane-200", False), ("nv-cmm", True)])
+def test_more_modules_bring_more_links_only_where_each_has_its_own(medium, own):
+    s = sized_scenario(with_values(preset("trainingcxl-rm1").scenario, {"machine.pmem": medium}))
+    knobs = module_knobs(s, 4)
+    assert knobs.get("machine.num_expanders") == (4 if own else None) and knobs[CAPACITY] > 0

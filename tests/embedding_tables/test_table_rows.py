@@ -163,3 +163,19 @@ def test_the_command_line_adds_tables_to_what_a_result_has_in_json(capsys):
     assert {*found} == {*estimate(s).as_json(), "tables"} and len(found["tables"]) == s.model.num_tables
     assert [*found["tables"][0]][:6] == ["Table", "Rows", "Dim", "Lookups", "Precision", "Optimizer"]
     assert [row["Table"] for row in table_rows(replace(estimate(s)), ["a"] * s.model.num_tables)] == ["a"] * s.model.num_tables
+
+
+@each(
+    ("times", "found"),
+    [
+        ((1.0, 8.0, 1.0), "Table b takes 80 % of the embedding time, with 20 % of the bytes"),
+        ((3.0, 3.0, 2.0, 2.0), "2 of 4 tables take 60 % of the embedding time, with 30 % of the bytes"),
+        ((0.0, 0.0), "2 tables of 3.00 GB"),
+    ],
+)
+def test_the_finding_counts_the_tables_that_take_half_of_the_time(times, found):
+    rows = [
+        {"Table": "abcd"[n], TIME: time, "Size [GB]": float((1, 2, 7 if len(times) == 3 else 3, 4)[n])}
+        for n, time in enumerate(times)
+    ]
+    assert times_finding(rows) == found

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +111,8 @@ def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
     assert read is not None
     said = " ".join(read.sentences)
     assert "The plan has 6 tables that are data_parallel" in said and "such as large, another kernel" in said and "Uneven" in said
+    ranks: Any = tuple(SimpleNamespace(perf=SimpleNamespace(total=ms)) for ms in (3.0, 7.0, 5.0))
+    assert read._replace(ranks=ranks).planner_ms == 7.0
 
 
 def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
