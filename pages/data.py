@@ -1,8 +1,11 @@
 """The page Data: how the data is accessed."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import EmberpoolError
+from engine.insight.data_profile import Profile
 from engine.scenario.scenario import with_values
 from engine.workload.source import passes_over
 from pages.answers import data_file, later
@@ -71,18 +74,22 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         )
 if file:
     st.caption(escape_markdown(workload_tables.first_uses(profile)))
-other_profiles = {}
+other_profiles: dict[str, Profile] = {}
 if counting_too and not file:
-    with st.spinner("Drawing ids from the generator and counting their lookups"):
-        other_profiles = {COUNTED_PREFIX: later.cached_result(workload_tables.counted_profile, profile_scenario, max_lookups)}
-    counted_profile = other_profiles[COUNTED_PREFIX]
-    st.caption(
-        escape_markdown(f"{workload_tables.provenance(counted_profile, file)} {workload_tables.first_uses(counted_profile)}")
-    )
+
+    def take_counted(counted_profile: Profile) -> None:
+        """Draw counted lookups beside the expected ones."""
+        other_profiles[COUNTED_PREFIX] = counted_profile
+        sentences = f"{workload_tables.provenance(counted_profile, file)} {workload_tables.first_uses(counted_profile)}"
+        st.caption(escape_markdown(sentences))
+
+    counting_words = "Drawing ids from the generator and counting their lookups"
+    later.draw_when_known(counting_words, take_counted, workload_tables.counted_profile, profile_scenario, max_lookups)
 if file:
     generator = with_values(profile_scenario, {"data.digest": ""})
-    with st.spinner("Drawing as many lookups from the generator and counting them"):
-        other_profiles = {GENERATOR_PREFIX: later.cached_result(workload_tables.counted_profile, generator, max_lookups)}
+    counting_words, take_generated = "Drawing as many lookups from the generator and counting them", other_profiles.__setitem__
+    take = partial(take_generated, GENERATOR_PREFIX)
+    later.draw_when_known(counting_words, take, workload_tables.counted_profile, generator, max_lookups)
 misses = profile_charts.misses(profile, share, other_profiles)
 if not file:
     lock_charts.draw(scenario)

@@ -43,10 +43,12 @@ if not verdicts.are_known():
         [f"Each preset with a published number runs once on this server, with model version {version.MODEL}."],
     )
     try:
-        verdicts.compute()
+        all_known = verdicts.compute()
     except EmberpoolError as error:
-        st.session_state[REFUSAL] = str(error)
-    st.rerun()
+        st.session_state[REFUSAL], all_known = str(error), True
+    if all_known:
+        st.rerun()
+    st.stop()
 
 all_verdicts = verdicts.all_verdicts()
 numbers = scoreboard_panel.figures(version.MODEL)

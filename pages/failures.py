@@ -2,24 +2,20 @@
 
 import streamlit as st
 
-from engine.core.figures import count
 from engine.errors import EmberpoolError
-from pages.answers import caution, estimates, later
+from pages.answers import caution, later
 from pages.failures_page import (
     campaigns,
     close_up_panel,
     crash_viewer,
-    effects_panel,
     failure_settings,
-    fault_charts,
-    fault_tables,
+    faults_panel,
     losses_panel,
     period_panel,
 )
-from pages.graphics import chart
 from pages.own_data import leading, panel
 from pages.shell import address, frame
-from pages.ui import answer, downloads, session
+from pages.ui import answer, session
 from pages.ui.plain import escape_markdown
 
 frame.guard()
@@ -64,50 +60,10 @@ st.subheader("How often should the model be checkpointed?", anchor=False)
 period_panel.draw(scenario, month.chosen_loss)
 
 st.subheader("What happens in these weeks, fault by fault?", anchor=False)
-if simulated_campaigns is None and not crowded:
-    with st.spinner("Simulating weeks of training, once with every protection"):
-        simulated_campaigns = later.cached_result(campaigns.simulate_campaigns, scenario)
-chosen_campaigns = simulated_campaigns.campaigns_of(scenario.policy.protection) if simulated_campaigns else None
-if simulated_campaigns is None:
+if crowded:
     st.info(escape_markdown(crowded))
 else:
-    ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
-    st.caption(escape_markdown(fault_tables.simulation_sentences(simulated_campaigns, scenario, ratio), most=1000))
-    with st.expander("All protections in simulated numbers"):
-        means = fault_tables.means_table(simulated_campaigns)
-        downloads.show(means, fault_tables.FORMATS, pinned="Protection")
-        downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
-        st.caption(
-            "A cell says how much is restored when a fault destroys the parts in its column's title. If a fault destroys the "
-            "parts of several columns, the worst cell counts."
-        )
-        downloads.show(fault_tables.survival_table(), pinned="Protection")
-run = chosen_campaigns.runs[0] if chosen_campaigns and chosen_campaigns.runs else None
-if simulated_campaigns is not None and (run is None or not run.recoveries):
-    st.info("No fault strikes in the first campaign of this protection." if run else "Choose a protection that is possible here.")
-elif run is not None:
-    number = 1
-    if len(run.recoveries) > 1:
-        number = st.slider(
-            f"Number of the fault, of {count(len(run.recoveries))} in the first campaign",
-            1,
-            len(run.recoveries),
-            key="fault number",
-        )
-    recovery = run.recoveries[number - 1]
-    timeline = fault_tables.fault_timeline(run, recovery)
-    chart.draw(
-        timeline,
-        fault_charts.fault_timeline(),
-        key="around",
-        title=fault_tables.recovery_sentence(run, recovery),
-        subtitle="Training, recovery and checkpoints around one fault; time from the fault [s]",
-        columns={"lane": "Lane", "what": "What", "start": "Start [s]", "end": "End [s]"},
-    )
-
-if chosen_campaigns is not None:
-    st.subheader("How much accuracy does a recovery cost?", anchor=False)
-    effects_panel.draw(chosen_campaigns)
+    faults_panel.draw(scenario, simulated_campaigns)
 
 st.subheader("What does the system's own log restore after a power loss?", anchor=False)
 close_up_panel.draw(scenario)

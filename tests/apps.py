@@ -54,12 +54,25 @@ class Unhurried:
 
 
 ANSWERS = later._SHORT_POOL = later._LONG_POOL = Unhurried()  # type: ignore[assignment]
-ELSEWHERE, WATCHED, SHARED = later.run_in_worker, later.worker_result, later.cached_result
+ELSEWHERE, WATCHED, SHARED, ASKED = later.run_in_worker, later.worker_result, later.cached_result, later.shared
 later.run_in_worker = later.worker_result = lambda find, *arguments, **_: find(
     *arguments
 )  # processes for each process of tests would cost seconds
 FOUND = lru_cache(later.CACHED_RESULTS)(lambda _folder, find, *arguments: find(*arguments))
 later.cached_result = lambda find, *arguments, **_: FOUND(own_folder(), find, *arguments)
+
+
+def answered(find: Callable[..., Any], *arguments: Any) -> later.SharedAnswer:
+    """Return the answer that all visitors share, known at once."""
+    answer = later.SharedAnswer()
+    try:
+        answer.future.set_result(FOUND(own_folder(), find, *arguments))
+    except Exception as error:
+        answer.future.set_exception(error)
+    return answer
+
+
+later.shared = answered
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:

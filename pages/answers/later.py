@@ -1,7 +1,8 @@
 """Slow questions, answered by worker processes; answers are cached.
 
 A page that can be drawn without the answer takes a future from `answer`, which is cancelled once its visitor has asked another
-question. A page that needs the answer first calls `cached_result`, which waits; there the work goes on when visitors leave.
+question. A part of a page is drawn by `draw_when_known`, and the rest of the page at once. A page that needs the answer first
+calls `cached_result`, which waits. The work of these two goes on when visitors leave.
 """
 
 import os
@@ -28,7 +29,8 @@ from pages.ui import session
 
 MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 SETTLE_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
-CACHED_RESULTS, VISITOR_LEFT = 64, "left"
+CACHED_RESULTS, VISITOR_LEFT = 256, "left"
+QUICK_SECONDS = 0.2  # an answer that comes within this time is waited for: to draw the page twice would take longer
 PATIENCE_SECONDS = 20.0  # a question that nobody has waited for in this time is not begun
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _SHORT_POOL = ThreadPoolExecutor(1, "later")
@@ -54,6 +56,21 @@ class SharedAnswer:
 
     waited: float = field(default_factory=monotonic)
     future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the computation ended with an error."""
+        return self.future.done() and self.future.exception() is not None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it was not begun, since all visitors had left."""
+        return self.has_failed and isinstance(self.future.exception(), NobodyWaits)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the answer or its error is known."""
+        return self.future.done() and not self.is_given_up
 
     def compute(self, find: Callable[..., Any], *arguments: Hashable) -> Any:
         """Return the answer from a worker process; raises NobodyWaits if all visitors have left long ago."""
@@ -112,13 +129,54 @@ def _answer_question(start_time: float, question_key: Hashable, find: Callable[.
     return run_in_worker(find, *arguments)
 
 
+def draw_when_known(
+    words: str, draw: Callable[[Any], None], find: Callable[..., Any], *arguments: Hashable, quick_seconds: float = QUICK_SECONDS
+) -> bool:
+    """Call `draw` with `find(*arguments)`, computed by a worker process, once for all visitors; return whether it is known.
+
+    Until it is known a caption says `words` ("" for none) in its place, and the page is drawn again when it is. An answer that
+    failed raises its EmberpoolError, and is tried again when next asked for. quick_seconds: the time for which it is waited for.
+    """
+    shared_answer = shared(find, *arguments)
+    with st.container():  # what is below keeps its place
+        wait([shared_answer.future], quick_seconds)
+        if is_known := shared_answer.is_known:
+            draw(_result_once(shared_answer))
+        else:
+            if words:
+                st.caption(f"{words} ...")
+            _redraw_when_known(find, arguments)
+    return is_known
+
+
+def _redraw_when_known(find: Callable[..., Any], arguments: tuple[Hashable, ...]) -> None:
+    def look() -> None:
+        if shared(find, *arguments).is_known:  # asked again, so that the question counts as waited for
+            session.redraw()
+
+    st.fragment(look, run_every=REFRESH_SECONDS)()
+
+
+def _result_once(shared_answer: SharedAnswer) -> Any:
+    """Return a known answer; forget it if it failed, so that it is tried again."""
+    try:
+        return shared_answer.future.result()
+    except BrokenExecutor as error:
+        raise CannotRun(str(error)) from error
+    finally:
+        if shared_answer.future.exception():
+            with _lock:
+                for question_key in [key for key, known in _shared_answers.items() if known is shared_answer]:
+                    del _shared_answers[question_key]
+
+
 def cached_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
     """Return `find(*arguments)` computed by a worker process, once for all visitors; wait for it.
 
     While the page waits, `meanwhile` is called again and again. If the visitor leaves, the work goes on and its answer is cached.
     """
     while True:
-        shared_answer = _shared_answer(find, arguments)
+        shared_answer = _shared_answer(find, arguments, retry=True)
 
         def look(shared_answer: SharedAnswer = shared_answer) -> None:
             shared_answer.waited = monotonic()
@@ -128,12 +186,17 @@ def cached_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Cal
             return _wait_for(shared_answer.future, look)
 
 
-def _shared_answer(find: Callable[..., Any], arguments: tuple[Hashable, ...]) -> SharedAnswer:
-    """Return a question's answer, computed or being computed; a failed one is tried again."""
+def shared(find: Callable[..., Any], *arguments: Hashable) -> SharedAnswer:
+    """Return the answer that all visitors share, computed or being computed."""
+    return _shared_answer(find, arguments)
+
+
+def _shared_answer(find: Callable[..., Any], arguments: tuple[Hashable, ...], retry: bool = False) -> SharedAnswer:
+    """Return a question's answer, computed or being computed; `retry`: whether a failed one is tried again."""
     question_key = (find, arguments, own_folder())
     with _lock:
         shared_answer = _shared_answers.get(question_key)
-        if shared_answer is None or (shared_answer.future.done() and shared_answer.future.exception()):
+        if shared_answer is None or shared_answer.is_given_up or (retry and shared_answer.has_failed):
             shared_answer = _shared_answers[question_key] = SharedAnswer()
             shared_answer.future = _PAGE_POOL.submit(shared_answer.compute, find, *arguments)
         shared_answer.waited = monotonic()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -68,11 +69,12 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
     st.button("Fit the generator to this file", key="fit", help=tip, on_click=_ask, args=(file.digest,))
     if st.session_state.get(FITTED_DIGEST_KEY) != file.digest:
         return
-    with (
-        st.spinner("Counting lookups and fitting the generator: some seconds, about a minute for a large file"),
-        data_file.refusals(file),
-    ):
-        fit = later.cached_result(fit_of_file, str(file.path), file.digest)
+    words = "Counting lookups and fitting the generator: some seconds, about a minute for a large file"
+    with data_file.refusals(file):
+        later.draw_when_known(words, partial(_draw_fit, file, base, take), fit_of_file, str(file.path), file.digest)
+
+
+def _draw_fit(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None], fit: GeneratorFit) -> None:
     fit = fit if data_file.is_visible(file) else replace(fit, columns=())  # names are content of the file
     st.markdown(f"**{escape_markdown(summary(fit))}**")
     for sentence in reports.fit_warnings(fit):

@@ -1,9 +1,11 @@
 """The chart of rows that a cache with locked sets refuses, by the cache's size."""
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
-from engine.insight.memory.cache_locks import LockPoint, finding, lock_curve
+from engine.insight.memory.cache_locks import LockPoint, finding, has_locked_sets, lock_curve
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.data_page import workload_charts
@@ -16,9 +18,11 @@ MISSING_ROWS, REFUSED_ROWS = "missing", "refused"
 
 def draw(scenario: Scenario) -> None:
     """Draw the chart if the system locks rows of its cache."""
-    points: tuple[LockPoint, ...] = later.cached_result(lock_curve, scenario)
-    if not points:
-        return
+    if has_locked_sets(scenario):
+        later.draw_when_known("Computing which rows find their set locked", partial(_draw_points, scenario), lock_curve, scenario)
+
+
+def _draw_points(scenario: Scenario, points: tuple[LockPoint, ...]) -> None:
     frame = rows(scenario, points)
     chart.draw(
         frame,

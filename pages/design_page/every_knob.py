@@ -40,7 +40,12 @@ MAX_LANES, LEAST_REACH, LANE = (
 
 def draw(scenario: Scenario) -> None:
     """Draw a lane for each knob that changes the step time, at most SHOWN of them."""
-    all_strips, acting = later.cached_result(questions.acting_strips, scenario, question.baseline_scenario(scenario))
+    baseline = question.baseline_scenario(scenario)
+    later.draw_when_known("Estimating every value of every knob", _draw_lanes, questions.acting_strips, scenario, baseline)
+
+
+def _draw_lanes(strips_and_number: tuple[tuple[Strip, ...], int]) -> None:
+    all_strips, acting = strips_and_number
     strips_by_reach = sorted(all_strips, key=step_ratio, reverse=True)
     telling = [strip for strip in strips_by_reach if step_ratio(strip) > LEAST_REACH][:MAX_LANES]
     if not telling:

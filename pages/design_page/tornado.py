@@ -3,7 +3,7 @@
 A chart shows the constants that move a result most, and the band of all constants together.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
@@ -39,16 +39,27 @@ def draw(scenario: Scenario, result: Result) -> None:
     """Draw the tornado of one result, with its band in the title."""
     metrics = [name for name in METRICS if result.results[name] is not None]
     metric = st.segmented_control("Result", metrics, default=metrics[0], required=True, key="tornado of")
+    draw_known = partial(_draw_swings, scenario, result, metric)
+    later.draw_when_known("Drawing all constants from their ranges", draw_known, bands_and_swings, scenario, metric)
+
+
+def bands_and_swings(scenario: Scenario, metric: str) -> tuple[tuple[float, float], tuple[Swing, ...]]:
+    """Return the band of a result under all constants, and the swing of each constant, the widest first."""
+    return bands(scenario)[metric], tornado(scenario, metric)
+
+
+def _draw_swings(
+    scenario: Scenario, result: Result, metric: str, band_and_swings: tuple[tuple[float, float], tuple[Swing, ...]]
+) -> None:
     estimate = result.results[metric] or 0.0
     year = f", {price_unit(scenario)}" if metric == COST else ""
-    low, high = later.cached_result(bands, scenario)[metric]
+    (low, high), swings = band_and_swings
     kind, name = metric_unit(metric), label(metric)
     band = f"{figure(low, kind)} to {figure(high, kind)} in 9 of 10 draws of all constants from their ranges"
-    swings = later.cached_result(tornado, scenario, metric)[:MAX_CONSTANTS]
     if not swings:
         st.caption("No constant with a range changes this result.")
         return
-    frame = rows(swings, estimate)
+    frame = rows(swings[:MAX_CONSTANTS], estimate)
     chart.draw(
         frame,
         spec(metric),

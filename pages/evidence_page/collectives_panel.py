@@ -54,10 +54,12 @@ def draw() -> None:
     """Draw the three charts, the error at each published point, and one CSV file."""
     st.subheader("Are exchanges between GPUs as fast as measured?", anchor=False)
     try:
-        comparisons: tuple[CollectiveComparison, ...] = later.cached_result(collectives.collectives)
+        later.draw_when_known("Simulating exchanges between GPUs", _draw_comparisons, collectives.collectives)
     except EmberpoolError as error:
         st.info(escape_markdown(str(error)))
-        return
+
+
+def _draw_comparisons(comparisons: tuple[CollectiveComparison, ...]) -> None:
     places = [*st.columns(2), *st.columns(2)]
     for place, comparison in zip(places, comparisons, strict=False):
         with place:

@@ -1,5 +1,7 @@
 """The gap between each preset's estimate and its full run, computed on request and cached."""
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +17,7 @@ from pages.ui import downloads
 from pages.ui.plain import escape_markdown
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
+ASKED_KEY = "gaps asked"
 _GAPS_BY_PRESET: dict[str, tuple[Gap, ...]] = {}
 
 
@@ -28,22 +31,27 @@ def draw() -> None:
     )
     pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
     wait = duration(total(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
-    if pending_presets and not st.button(
-        f"Compare estimate and full run of {len(pending_presets)} presets: about {wait}", key="gaps"
-    ):
+    if pending_presets and not st.session_state.get(ASKED_KEY):
+        label = f"Compare estimate and full run of {len(pending_presets)} presets: about {wait}"
+        st.button(label, key="gaps", on_click=_ask)
         return
     bar = st.empty()
     for index, name in enumerate(pending_presets):
         bar.progress(
             index / len(pending_presets), f"{escape_markdown(preset(name).title)}: run {index + 1} of {len(pending_presets)}"
         )
-        _GAPS_BY_PRESET[name] = later.cached_result(validate.gaps, name)
-    if pending_presets:
-        st.rerun()  # draw the page without the button
+        keep = partial(_GAPS_BY_PRESET.__setitem__, name)
+        if not later.draw_when_known("", keep, validate.gaps, name, quick_seconds=0.0):
+            return
+    bar.empty()
     gaps = [gap for name in preset_names() for gap in _GAPS_BY_PRESET[name]]
     st.markdown(f"**{escape_markdown(largest_gap_sentence(gaps))}**")
     downloads.show(table(gaps), FORMATS)
     downloads.rows(table(gaps), "emberpool-gaps", "Download the gaps as CSV")
+
+
+def _ask() -> None:
+    st.session_state[ASKED_KEY] = True
 
 
 def largest_gap_sentence(gaps: list[Gap]) -> str:

@@ -4,8 +4,8 @@ Each process caches them by model version.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from time import monotonic
 
 import streamlit as st
 
@@ -43,28 +43,34 @@ def all_verdicts() -> tuple[ClaimVerdict, ...]:
     return tuple(verdict for name in _claiming_presets() for verdict in _VERDICTS[name, version.MODEL])
 
 
-def compute() -> None:
-    """Compute the missing verdicts, with a progress bar and the remaining time."""
+def compute() -> bool:
+    """Take the verdicts that worker processes have computed; return whether all are known.
+
+    If some are missing, draw a progress bar with the remaining time; the page is drawn again when the next preset's are known.
+    """
     names = _claiming_presets()
     work = _preset_seconds(names)
-    bar, start, done_seconds = st.empty(), monotonic(), 0.0
+    bar, done_seconds = st.empty(), 0.0
     for number, name in enumerate(names, 1):
-        time_left = (
-            f", about {duration((total(work.values()) - done_seconds) * (monotonic() - start) / done_seconds)} left"
-            if done_seconds
-            else ""
-        )
+        time_left = f", about {duration(total(work.values()) - done_seconds)} left" if done_seconds else ""
         bar.progress(
             done_seconds / total(work.values()),
             f"{escape_markdown(preset(name).title)}: {number} of {len(names)} presets{time_left}",
         )
-        if (name, version.MODEL) not in _VERDICTS:
-            _DIGESTS[name], _VERDICTS[name, version.MODEL] = later.cached_result(kept_numbers.dated_verdicts, name)
+        is_known = (name, version.MODEL) in _VERDICTS
+        keep = partial(_keep, name)
+        if not (is_known or later.draw_when_known("", keep, kept_numbers.dated_verdicts, name, quick_seconds=0.0)):
+            return False
         done_seconds += work[name]
     if {_DIGESTS.get(name) for name in names} == {kept_numbers.content_digest()}:
         fields = {name: kept_numbers.computed_fields(_VERDICTS[name, version.MODEL]) for name in names}
         kept_numbers.write_numbers(_kept_file(), fields)
     bar.empty()
+    return True
+
+
+def _keep(name: str, dated_verdicts: tuple[str, tuple[ClaimVerdict, ...]]) -> None:
+    _DIGESTS[name], _VERDICTS[name, version.MODEL] = dated_verdicts
 
 
 def forget() -> None:

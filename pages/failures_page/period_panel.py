@@ -3,7 +3,7 @@
 The chart marks the lowest loss and the user's own period.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import streamlit as st
 
@@ -23,12 +23,21 @@ from pages.ui.plain import escape_markdown
 def draw(scenario: Scenario, chosen_loss: ProtectionLoss) -> None:
     """Draw the curve of the chosen protection, or of full checkpoints if that has no period."""
     name = campaigns.curve_protection(scenario)
-    with st.spinner("Simulating checkpoint periods"):
-        curve = later.cached_result(campaigns.curve, scenario, name)
+    own_loss = chosen_loss if chosen_loss.name == name else None
+    later.draw_when_known("Simulating checkpoint periods", partial(_draw_answer, name, own_loss), curve_and_best, scenario, name)
+
+
+def curve_and_best(scenario: Scenario, name: str) -> tuple[PeriodCurve | str, ProtectionLoss | None]:
+    """Return a protection's curve, or the sentence of its refusal; and its loss at the best period."""
+    return campaigns.curve(scenario, name), best_period_loss(scenario, name)
+
+
+def _draw_answer(name: str, own_loss: ProtectionLoss | None, answer: tuple[PeriodCurve | str, ProtectionLoss | None]) -> None:
+    curve, best_loss = answer
     if isinstance(curve, str):
         st.info(escape_markdown(curve))
-        return
-    draw_curve(curve, name, best_period_loss(scenario, name), chosen_loss if chosen_loss.name == name else None)
+    else:
+        draw_curve(curve, name, best_loss, own_loss)
 
 
 def draw_curve(curve: PeriodCurve, name: str, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None) -> None:

@@ -1,5 +1,7 @@
 """Step time over latency, near-data compute and table size, and latency under load."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.insight.memory.gpu_memory import gpu_memory_sentence
@@ -19,8 +21,11 @@ def draw(scenario: Scenario) -> None:
     """Draw the charts for this model on this machine, after its GPU memory by kind."""
     if held := gpu_memory_sentence(scenario):
         st.caption(escape_markdown(held))
-    with st.spinner("Estimating about 600 machines"):
-        all_findings = later.cached_result(findings.memory_findings, scenario)
+    draw_known = partial(_draw_findings, scenario)
+    later.draw_when_known("Estimating about 600 machines", draw_known, findings.memory_findings, scenario)
+
+
+def _draw_findings(scenario: Scenario, all_findings: findings.MemoryFindings | str) -> None:
     if isinstance(all_findings, str):
         st.info(escape_markdown(all_findings))
         return

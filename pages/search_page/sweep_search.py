@@ -31,7 +31,7 @@ from pages.ui.numbers import duration
 from pages.ui.page_link import host
 from pages.ui.plain import escape_markdown
 
-LAST_ANSWER, SEARCH_PRESSED = "found by search", "asked of search"
+ASKED_SEARCH, SEARCH_PRESSED = "asked of search", "search pressed"
 EVALUATIONS, CONFIRMED_POINTS = (200, 500, 1000, 2000), 5
 FIRST_OBJECTIVES = ("Step time [ms]", COST)
 MOST_OBJECTIVES = 3
@@ -41,13 +41,11 @@ MOST_OBJECTIVES = 3
 class SearchAnswer:
     """A search's answer.
 
-    question: the question, to compare with the page's present question.
     objectives: the objectives.
     front: results of the Pareto front.
     sentence: the finding.
     """
 
-    question: tuple[object, ...]
     objectives: tuple[Objective, ...]
     front: tuple[Result, ...]
     sentence: str
@@ -75,11 +73,10 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         question = (sweep.base, axes, tuple(objective_names), bounds, max_estimates)
         has_empty_axis = any(not axis.values and not axis.span for axis in axes)
         st.button("Search", key="search axes", disabled=not objective_names or has_empty_axis, on_click=_ask)
-        if st.session_state.pop(SEARCH_PRESSED, False):
-            _search(question, sweep.base, axes, tuple(map(read_objective, objective_names)), bounds, max_estimates)
-        answer: SearchAnswer | None = st.session_state.get(LAST_ANSWER)
-        if answer and answer.question == question:
-            _show(sweep, answer)
+        if st.session_state.pop(SEARCH_PRESSED, False):  # the press may come with a changed question
+            st.session_state[ASKED_SEARCH] = question
+        if st.session_state.get(ASKED_SEARCH) == question:
+            _search(sweep, axes, tuple(map(read_objective, objective_names)), bounds, max_estimates)
 
 
 def _ask() -> None:
@@ -87,20 +84,20 @@ def _ask() -> None:
 
 
 def _search(
-    question: tuple[object, ...],
-    base: Scenario,
+    sweep: Sweep,
     axes: tuple[Axis, ...],
     objectives: tuple[Objective, ...],
     bounds: tuple[Constraint, ...],
     max_estimates: int,
 ) -> None:
+    def show(front_and_sentence: tuple[tuple[Result, ...], str]) -> None:
+        _show(sweep, SearchAnswer(objectives, *front_and_sentence))
+
+    words = f"Searching with up to {count(max_estimates)} estimates"
     try:
-        with st.spinner(f"Searching with up to {count(max_estimates)} estimates"):
-            front, sentence = later.cached_result(search_finding, base, axes, objectives, bounds, max_estimates)
+        later.draw_when_known(words, show, search_finding, sweep.base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
         st.error(escape_markdown(str(error)))
-        return
-    st.session_state[LAST_ANSWER] = SearchAnswer(question, objectives, front, sentence)
 
 
 def search_finding(

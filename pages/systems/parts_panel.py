@@ -1,5 +1,7 @@
 """How evenly work is shared by GPUs, nodes, servers or modules; and other shardings."""
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -31,7 +33,11 @@ SHARDING_COLUMNS = {"way": "Sharding", "step": "Step time [ms]", "says": "What i
 
 def draw(scenario: Scenario) -> None:
     """Draw the finding, a bar for each part, and the step times of all shardings."""
-    all_loads = later.cached_result(part_loads.part_loads, scenario)
+    draw_known = partial(_draw_loads, scenario)
+    later.draw_when_known("Dividing the tables in every way", draw_known, part_loads.part_loads, scenario)
+
+
+def _draw_loads(scenario: Scenario, all_loads: PartLoads | None) -> None:
     if all_loads is None:
         st.caption(
             f"Training system {scenario.system} has one part here, or shares its work evenly, so there is no sharding to choose."

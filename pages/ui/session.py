@@ -240,6 +240,11 @@ def refused_knobs() -> Mapping[str, str]:
     return refusal_by_path
 
 
+def keep_widgets(*keys: str) -> None:
+    """Keep the state of widgets that this run may not draw."""
+    st.session_state.update({key: st.session_state[key] for key in keys if key in st.session_state})
+
+
 def redraw() -> None:
     """Draw the page again by the program's own request, not the visitor's.
 

@@ -1,20 +1,26 @@
 """The sources of the speed-up: steps from pmem to cxl, relaxed log, faster link."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.insight.decomposition import in_other_order
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.graphics import chart
-from pages.ui import downloads
+from pages.ui import downloads, session
 from pages.ui.plain import escape_markdown
 from pages.why_page import insights, sentences, why_charts, why_tables
 
 
 def draw(scenario: Scenario) -> None:
     """Draw all steps from pmem to cxl for this model on this machine."""
-    with st.spinner("Estimating about 200 machines"):
-        all_insights = later.cached_result(insights.insights_of, scenario)
+    session.keep_widgets("of", "order")
+    draw_known = partial(_draw_insights, scenario)
+    later.draw_when_known("Estimating about 200 machines", draw_known, insights.insights_of, scenario)
+
+
+def _draw_insights(scenario: Scenario, all_insights: insights.Insights | str) -> None:
     if isinstance(all_insights, str):
         st.info(escape_markdown(all_insights))
         return

@@ -38,13 +38,19 @@ class LockPoint(NamedTuple):
     hit_rate: float
 
 
+def has_locked_sets(s: Scenario) -> bool:
+    """Return whether the system has a cache in sets that locks the rows in use."""
+    cache = system_in_force(s).cache
+    return cache is not None and cache_policy(s, cache) == "lru in sets"
+
+
 def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
     """Return locked caches of several sizes, the smallest first.
 
     Return () for a system without a locked cache.
     """
     cache = system_in_force(s).cache
-    if cache is None or cache_policy(s, cache) != "lru in sets":
+    if cache is None or not has_locked_sets(s):
         return ()
     tables = cached_tables(s, cache)
     table_numbers = list(range(s.model.num_tables) if tables is None else tables)

@@ -2,7 +2,7 @@
 
 import os
 from collections import OrderedDict
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from time import sleep
 from types import SimpleNamespace
 
@@ -32,6 +32,13 @@ HEAVY = [
 ]
 
 
+def waited_for(find, *arguments):
+    """Ask for an answer that all visitors share, and wait for it."""
+    answer = apps.ASKED(find, *arguments)
+    wait([answer.future], 600)
+    return answer
+
+
 @pytest.fixture(scope="module")
 def beside():
     """Find in processes of their own, as the explorer does."""
@@ -39,6 +46,7 @@ def beside():
         patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
         patch.setattr(later, "worker_result", apps.WATCHED)
         patch.setattr(later, "cached_result", apps.SHARED)
+        patch.setattr(later, "shared", waited_for)
         patch.setattr(later, "_shared_answers", OrderedDict())
         yield
     for processes in later._workers.values():
