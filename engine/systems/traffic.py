@@ -333,7 +333,7 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
     histories = history_shape(scenario)
     projections += sequence_parameters(histories) if histories else 0
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
-    return as_float(FLOAT32 * (dense + total(layers * m * n for layers, _, m, n in projection_layers(scenario))))
+    return as_float(FLOAT32 * (dense + projections))
 
 
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:

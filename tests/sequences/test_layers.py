@@ -9,6 +9,8 @@ from engine.hardware.layers import count_kernels, layer_cost
 from engine.hardware.sequence_layers import layer_parts, sequence_costs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.systems.traffic import mlp_gradient_bytes
+from engine.training.shape import dense_size, full_shape
 from engine.workload.histories import history_shape
 
 NVIDIA = preset("nvidia-hstu").scenario
@@ -79,3 +81,8 @@ def test_a_single_gated_product_needs_fewer_operations_than_three_vectors():
     flop = [sum(cost.flop for cost in layer_parts(COUNTING_ARITHMETIC, 1, shape, 2)["output"]) for shape in (one, three)]
     assert flop[1] == 3 * flop[0]
     assert layer_cost(TopPart(8, (1024, 1), 4096, sequence=three, pairs=False), COUNTING_ARITHMETIC).flop > 0
+
+
+def test_gradients_and_logs_have_the_bytes_of_all_weights_that_are_trained():
+    scenario = preset("dlrm-v4-mi350x").scenario
+    assert mlp_gradient_bytes(scenario) == 4 * dense_size(full_shape(scenario)) > 4 * 3_000_000
