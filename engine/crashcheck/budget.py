@@ -19,6 +19,7 @@ from ..persistence.media import Media
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 MIN_OPERATIONS, OPERATIONS_PER_BYTE = 20_000, 3  # ten times the need, even of a wrapper that works word by word
+OPERATIONS_PER_CHECK = 32  # between two readings of the processor time without a timer
 PROCESSOR_SECONDS = 20.0  # a run or recovery takes milliseconds, and some seconds at scale
 TICK_SECONDS = 0.25  # between two readings of the processor time
 WAITING_TICKS, WAITING_SECONDS = 240, 0.001  # this many ticks in a row with less processor time each count as waiting
@@ -43,16 +44,27 @@ BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's
 
 
 class OperationBudget:
-    """The number of operations on the medium that a run or recovery may still make."""
+    """The operations on the medium that a run or recovery may still make, and its processor time."""
 
     def __init__(self, limit: int) -> None:
-        self.remaining = limit
+        self.remaining, self._start = limit, thread_time()
 
     def spend(self) -> None:
-        """Subtract one operation; raises NoEnd if none is left."""
+        """Subtract one operation.
+
+        Raises NoEnd if none is left, and NoVerdict if the thread has used up its processor time.
+        """
         self.remaining -= 1
         if self.remaining < 0:
             raise NoEnd(f"{ENDLESS}; it was stopped after too many operations on the medium.")
+        if self.remaining % OPERATIONS_PER_CHECK == 0:
+            check_processor_time(self._start)
+
+
+def check_processor_time(start: float) -> None:
+    """Raise NoVerdict if this thread has used up its processor time since `start` [s of `thread_time`]."""
+    if thread_time() - start >= PROCESSOR_SECONDS:
+        raise NoVerdict(f"after {exact(PROCESSOR_SECONDS)} s of processor time it is not known whether it ends")
 
 
 class CountedMedia:
@@ -93,8 +105,8 @@ def with_counted_operations(media: Any, wrap: Callable[[Media], Media] | None, l
 def processor_limited(run: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Return the function `run` with a limit on its time.
 
-    NoVerdict is raised after too much processor time, or after a long wait.
-    A timer checks the processor time regularly; only in the main thread can the function be interrupted.
+    NoVerdict is raised after too much processor time, or after a long wait. A timer checks both regularly, but only in the main
+    thread. In other threads every 32nd operation on the medium checks the processor time.
     """
 
     @wraps(run)
@@ -111,8 +123,8 @@ def processor_limited(run: Callable[Arguments, Answer]) -> Callable[Arguments, A
                 (idle + 1 if processor_time - last_time < WAITING_SECONDS else 0),
                 processor_time,
             )  # a stopped process gets one tick, not many
-            if active and processor_time - start >= PROCESSOR_SECONDS:
-                raise NoVerdict(f"after {exact(PROCESSOR_SECONDS)} s of processor time it is not known whether it ends")
+            if active:
+                check_processor_time(start)
             if active and idle >= WAITING_TICKS:
                 raise NoVerdict("it waits for something, and takes no processor time")
 

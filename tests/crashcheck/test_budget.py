@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
@@ -125,6 +126,14 @@ def test_a_state_whose_time_is_up_has_no_verdict_and_is_reported_apart(monkeypat
         assert capsys.readouterr().out == "no verdict: after 1e-09 s of processor time it is not known whether it ends\n"
 
 
+@each("name", ["undo", "undo-far"])
+def test_a_run_whose_time_is_up_has_no_verdict_in_a_thread_that_no_timer_interrupts_too(name, monkeypatch):
+    impatient(monkeypatch, 1e-9)
+    with ThreadPoolExecutor(1) as other_thread:
+        report = other_thread.submit(explore, name, None, ("adr",), Effort(2)).result()
+    assert (report.inconsistent, report.no_verdict) == (0, 1)
+
+
 def test_an_inconsistent_state_outweighs_those_without_a_verdict(monkeypatch, capsys):
     report = CrashReport(inconsistent=1, no_verdict=1)
     monkeypatch.setattr(crashcheck, "check", lambda *_: report)
@@ -219,7 +228,7 @@ def test_a_loop_over_an_attribute_of_the_medium_does_not_end():
             pass
 
 
-@each("name", ["undo", "redo-late", "undo-relaxed-near", "redo-near-many", "undo-far", "undo-large"], few=2)
+@each("name", ["undo", "redo-late", "undo-relaxed-near", "redo-near-many", "undo-far", "undo-large"], few=1)
 def test_ten_times_the_operations_of_a_sound_wrapper_that_works_word_by_word_are_allowed(name, monkeypatch):
     budgets = []
 
