@@ -68,7 +68,7 @@ def test_mixed_rows_have_every_size_in_the_reach_of_batches_one_no_multiple_of_w
     assert tale.layout.row_slots[0].capacity == largest and len(tale.images[0][0]) == sizes.sum()
 
 
-@each("name", [one.name for one in configurations() if one.mixed], few=2)
+@each("name", [one.name for one in configurations() if one.mixed], few=1)
 def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name):
     report = explore(name, models=("adr", "gpf_fail"), effort=Effort(40, 1, 1, 4, 1))
     assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
@@ -80,9 +80,9 @@ def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name
     assert len(table) == -(-(place.table_end - TABLE_START) // LINE) and not seen.verdict.problem
 
 
-def test_the_volatile_control_fails_in_every_configuration():
-    for of in configurations():
-        assert explore(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
+@each("of", configurations(), few=18)
+def test_the_volatile_control_fails_in_every_configuration(of):
+    assert explore(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
 
 
 def brute(sizes):
@@ -123,7 +123,7 @@ def test_a_tiny_run_is_explored_to_the_last_combination():
     )
 
 
-@pytest.mark.parametrize("granularity", [64, 256])
+@each("granularity", [64, 256], few=1)
 def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
     fine = explore("undo", models=("adr",), effort=Effort(10_000, 1, 0, 0, 0))
     coarse = explore("undo", models=("adr",), effort=Effort(10_000, 1, 1, 2, 0, granularity))
@@ -230,7 +230,7 @@ def test_without_a_checkout_the_seeded_bugs_are_refused_with_a_sentence(capsys, 
 
 def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
     def interrupted(share, what):
-        if share > 0.05:
+        if share > 0.02:
             raise KeyboardInterrupt
 
     report = check(300, ("adr",), on_progress=interrupted)
