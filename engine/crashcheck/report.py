@@ -116,6 +116,8 @@ class CrashReport:
             "no fourth power loss in a row, a third one in few recoveries; no second one while a medium is formatted",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
             "only runs of at most nine batches, none with a row twice",
+            "batch numbers only from 0 on, and near 2^8, 2^16, 2^32 and 2^53",
+            "which lines survive an operation of the simulator's writer that is cut, where the device buffers fenced lines",
             "tables of more than 2^16 rows only in one recovery of each log",
             "the cost of operations too many; the texts of refusals; what a simulated run does with a recovered state",
             "media whose words of less than 8 B are atomic, and records of 4 GiB or more",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.crashcheck import exploration
+from engine.crashcheck.bugs import broken_protocol
 from engine.crashcheck.exploration import SCALED_CONFIGURATIONS, explore, safe_models
 from engine.crashcheck.judge import unlike_statement, wrong_refusal
 from engine.crashcheck.probes import formatting
@@ -14,8 +15,10 @@ from engine.crashcheck.replay_line import replay
 from engine.crashcheck.report import CrashReport, Inconsistency
 from engine.crashcheck.statement.stated_recovery import StatedOutcome, statement
 from engine.crashcheck.visit import Effort, crash_points
+from engine.persistence import protocol, records
 from engine.persistence.layout import layout_for
 from engine.persistence.media import HEALTH, FunctionalMedia
+from engine.persistence.models import MODELS
 from engine.persistence.recovery import recover
 from tests.cases import each
 
@@ -53,6 +56,23 @@ def test_each_flipped_byte_of_page_rows_and_live_records_is_seen_by_the_statemen
         image[place] ^= 4
 
 
+@each("changes", [{"reader": 7}, {"seed": (7, 2**33 + 11)}, {"seed": (2**61 + 7, 7)}, {"digest": 7}])
+def test_each_field_of_a_flag_is_compared_though_its_checksum_is_right(changes):
+    tale, image = formatted("undo")
+    first, media = tale.configuration.first_batch, FunctionalMedia(image)
+    live = [record for slot in tale.layout.slots if (record := records.read_record(media, slot))]
+    assert len(live) == 2
+    for record in live:
+        changed_media, digest = FunctionalMedia(image), records.new_digest()
+        digest.update(record.payload)
+        pending = records.PendingRecord(record.slot, record.kind, record.batch, len(record.payload), digest)
+        for stamp, is_right in ((record.stamp, True), (replace(record.stamp, **changes), False)):
+            records.seal(changed_media, pending, stamp)
+            assert records.read_record(changed_media, record.slot)
+            wrong = statement(tale).wrong_rest(changed_media.durable.tobytes(), first, first, True)
+            assert (wrong == "") == is_right, record.kind
+
+
 @each("name", ["undo", "redo-adagrad", "undo-mixed", "redo-adam-large", "undo-uneven"], few=3)
 def test_no_half_of_a_word_comes_twice_and_every_byte_of_a_changed_row_changes(name):
     tale = reference_run(configuration(name))
@@ -81,7 +101,8 @@ def test_uneven_runs_are_consistent(name):
 
 @each("name", PROBES, few=4)
 def test_each_probe_finds_nothing_in_the_protocol_as_it_is(name):
-    assert explore(name).failures == [] and replay(f"v1:{name}~adr:0:0:run").problem == ""
+    verdict = replay(f"v1:{name}~adr:0:0:run")
+    assert verdict.problem == verdict.no_verdict == ""
 
 
 @each("name", ["undo", "redo-relaxed-late-checked-mixed", "undo-relaxed-near", "redo-past8"], few=2)
@@ -100,6 +121,49 @@ def test_an_interrupted_format_is_judged_by_the_old_and_the_new_run():
         batches.add(verdict.batch)
     assert batches == {tale.batches - 1, None, formatting.START_BATCH}
     assert replay(f"v1:undo~adr:0:{points[-1].operation}:all,format1").batch == formatting.START_BATCH
+
+
+def test_a_run_that_a_dirty_shutdown_has_damaged_is_never_recovered_while_it_is_formatted():
+    tale = reference_run(configuration("undo"))
+    points, _ = formatting.format_points(tale, "adr", 8, None, formatting.AFTER_LOSS)
+    verdicts = [
+        formatting.judge_format(tale, point.image(counts), formatting.AFTER_LOSS, False)
+        for point in points
+        for counts in ((0,) * len(point.sizes), point.sizes)
+    ]
+    assert {(verdict.batch, verdict.problem) for verdict in verdicts} == {(None, ""), (formatting.START_BATCH, "")}
+
+
+@each(
+    ("bug", "name", "evidence"),
+    [
+        ("an_operation_that_is_cut_keeps_nothing", "undo-writer", "I10"),
+        ("a_format_accepts_dirty_shutdowns_before_it_clears_flags", "undo-tiny", "I2"),
+    ],
+)
+def test_what_a_trial_found_missing_is_explored(bug, name, evidence):
+    with broken_protocol(bug).install():
+        report = explore(name, models=("adr",), effort=Effort(2, 0, 0, 0, 0, formats=20), bug=bug, evidence=evidence)
+    assert report.caught_by(evidence) == evidence
+
+
+@each("model", ["adr", "volatile"])
+def test_a_model_that_promises_too_much_or_too_little_is_found(model, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setitem(MODELS, model, replace(MODELS[model], safe=not MODELS[model].safe))
+        assert f"I10: {model} promises" in explore("undo-media").failures[0].problem
+
+
+def test_an_exception_is_no_refusal_of_misuse(monkeypatch):
+    def accepts(media, layout):
+        return None
+
+    def breaks(media, layout):
+        raise KeyError("broken")
+
+    for check, evidence in ((accepts, "I11"), (breaks, "exception")):
+        monkeypatch.setattr(protocol, "check_superblock", check)
+        assert explore("undo-misuse").caught_by() == evidence
 
 
 def test_power_is_lost_three_times_under_unlike_models_and_a_line_names_all_of_them(monkeypatch):

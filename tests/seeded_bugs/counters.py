@@ -133,6 +133,12 @@ def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, l
     return state
 
 
-@bug("protocol.accept_dirty", evidence="I5")
+@bug("protocol.accept_dirty", on="undo-past8", evidence="I5")
 def the_counter_of_dirty_shutdowns_is_copied_in_a_byte(media):
     store_and_flush(media, protocol.HANDLED_SHUTDOWNS, flat_bytes(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))
+
+
+@bug("protocol.accept_dirty", evidence="I9")
+def a_recovery_counts_one_dirty_shutdown_though_there_were_more(media):
+    count = np.frombuffer(media.load(protocol.HANDLED_SHUTDOWNS, WORD), "<u8") + np.uint64(1)
+    store_and_flush(media, protocol.HANDLED_SHUTDOWNS, flat_bytes(count))

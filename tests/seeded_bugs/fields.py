@@ -7,7 +7,7 @@ import numpy as np
 from engine.persistence import protocol, records
 from engine.persistence.media import HEALTH, LINE, WORD, flat_bytes
 from engine.persistence.records import RecordKind, checksum, seal
-from engine.persistence.replay import LogWriter
+from engine.persistence.replay import LogWriter, replay_events
 from tests.seeded_bugs import bug
 from tests.seeded_bugs.flush_and_fence import NoFlush
 
@@ -70,6 +70,11 @@ def the_writer_brings_rows_home_before_the_commit(writer, event):
         change = writer.changes[event.batch]
         protocol.write_rows(writer.media, writer.layout, change.rows, change.values_after)
     carry_out(writer, event)
+
+
+@bug("engine.crashcheck.probes.writer.replay_events", evidence="I10", on="undo-writer")
+def an_operation_that_is_cut_keeps_nothing(layout, start, events, *rest):
+    return replay_events(layout, start, [replace(event, done_share=event.done_share // 1) for event in events], *rest)
 
 
 @bug("crash_media.CrashMedia._unflushed", evidence="I10", on="undo-media")

@@ -2,7 +2,7 @@
 
 from engine.persistence import protocol, records
 from engine.persistence.media import LINE
-from engine.persistence.protocol import write_rows
+from engine.persistence.protocol import log_mlp, write_rows
 from engine.persistence.recovery import logged_rows
 from tests.seeded_bugs import bug
 
@@ -85,3 +85,15 @@ def flag_is_never_flushed(media, address, content):
     media.store(address, content)
     if content.size != LINE:
         media.flush(address, content.size)
+
+
+@bug("protocol.log_mlp", on="undo-relaxed-adagrad", evidence="I1")
+def only_the_last_piece_of_an_mlp_log_is_flushed(media, layout, batch, mlp, stop=None, pending=None):
+    return log_mlp(media if stop is None else NoFlush(media), layout, batch, mlp, stop, pending)
+
+
+@bug("media.NearData.__init__", on="undo-near", evidence="I2")
+def near_data_leaves_short_writes_to_the_host(near_data, media):
+    near_data.load, near_data.fence, near_data.poisoned = media.load, media.fence, media.poisoned
+    near_data.device_write = media.device_write
+    near_data.store = lambda address, content: (media.store if content.size < LINE else media.device_write)(address, content)

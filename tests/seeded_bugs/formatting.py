@@ -35,6 +35,16 @@ def a_format_clears_the_flags_after_the_rows(media, layout, table, mlp, position
     write_superblock(media, layout, mlp, position, digest)
 
 
+@bug("protocol.format_media", evidence="I2")
+def a_format_accepts_dirty_shutdowns_before_it_clears_flags(media, layout, table, mlp, position):
+    block = protocol.SUPERBLOCK.pack(protocol.SIGNATURE, *sizes(layout)) + media.load(HEALTH, WORD)
+    store_and_flush(media, 0, flat_bytes(block))
+    media.fence()
+    protocol.clear(media, layout.slots)
+    media.fence()
+    protocol.checkpoint(media, layout, flat_bytes(mlp), position, write_table(media, layout, table))
+
+
 @bug("protocol.format_media", evidence="I1")
 def a_format_trusts_that_the_medium_is_fresh(media, layout, table, mlp, position):
     write_superblock(media, layout, mlp, position, write_table(media, layout, table))

@@ -25,6 +25,12 @@ def home_rows_are_written_before_the_commit(log, media, layout, batch, rows, val
     return protocol.log_rows(media, layout, records.RecordKind.REDO_ROWS, batch + 1, rows, values)
 
 
+@bug("logs.LogOrder.commit", on="redo-late", evidence="I2")
+def redo_log_is_released_at_the_next_commit(log, media, layout, rows, mlp, stamp):
+    commit(media, layout, rows, mlp, stamp)
+    release(media, layout, rows, mlp)
+
+
 @bug("logs.LogOrder.rewrite", on="redo", evidence="I1")
 def redo_log_is_freed_with_the_home_write(log, media, layout, row_record, mlp, rows, values):
     release(media, layout, row_record, mlp)

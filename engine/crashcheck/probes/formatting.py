@@ -23,6 +23,7 @@ from ..states import CrashPoint, Observer
 from ..visit import medium_power
 
 FORMER_CONTENTS = ("none", "the same configuration", "the same after a dirty shutdown", "the other log", "another layout")
+AFTER_LOSS = 2  # the former content of which the dirty shutdown has taken a word
 FORMER_SEED = 997  # the former run has other rows and values
 START_BATCH, UNHANDLED = 1, 3  # the batch of the new checkpoint, and dirty shutdowns that nobody has handled
 
@@ -80,7 +81,9 @@ def format_points(
         if former := former_run(reference, content):
             nbytes = min(start.size, former.image.size)
             start[:nbytes] = former.image[:nbytes]
-            start[HEALTH : HEALTH + WORD].view("<u8")[0] += UNHANDLED if content > 1 else 0
+            start[HEALTH : HEALTH + WORD].view("<u8")[0] += UNHANDLED if content >= AFTER_LOSS else 0
+            if content == AFTER_LOSS:
+                _lose_word(former.reference, start)
     except BREAKS:
         return [], ""  # the exploration of training reports it
     observer = Observer(start, medium_power(model, granularity), journal)
@@ -92,6 +95,13 @@ def format_points(
         problem = f"I1: formatting ended in {type(error).__name__}: {error}"
     observer.end()
     return observer.points, problem
+
+
+def _lose_word(reference: ReferenceRun, image: Bytes) -> None:
+    """Set a word of a row that no log restores to zero; a flush that fails may lose it."""
+    row = next(row for row in range(reference.layout.num_rows) if row not in reference.rows[-1])
+    address = reference.layout.row(row)
+    image[address : address + WORD] = 0
 
 
 def format_again(reference: ReferenceRun, media: Media) -> None:

@@ -16,7 +16,7 @@ from ...core.arithmetic import total
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia, Power
 from ...persistence.media import FunctionalMedia, NearData, PowerLost
-from ...persistence.models import Reach, at_random
+from ...persistence.models import Reach, at_random, domain
 from ..budget import BREAKS, processor_limited
 from ..reference_run import Configuration, Wrap
 
@@ -155,6 +155,7 @@ def _problems(rng: Random) -> Iterator[str]:
     yield _functional_problem(rng)
     yield _default_problem()
     for model, rule in RULES.items():
+        yield "" if domain(model).safe == (model != "volatile") else f"I10: {model} promises the wrong thing"
         for number, granularity in enumerate((8, 64, 8, 256, 8)):
             cut_after = rng.randrange(60) if number > 2 else None
             problem = _random_problem(model, rule, granularity, cut_after, rng)

@@ -35,8 +35,10 @@ def misuse_problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = No
         try:
             call()
             raised: str = ""
+        except (BadInput, CannotRun) as refusal:
+            raised = type(refusal).__name__
         except BREAKS as error:
-            raised = type(error).__name__
+            return f"I11: {name} ended in {type(error).__name__}: {error}"
         if raised != (exception.__name__ if exception else ""):
             return f"I11: {name}: {raised or 'nothing'} was raised, not {exception.__name__ if exception else 'nothing'}"
     return ""
