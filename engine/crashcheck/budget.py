@@ -44,7 +44,7 @@ BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's
 
 
 class OperationBudget:
-    """The operations on the medium that a run or recovery may still make, and its processor time."""
+    """The operations and the processor time that a run or recovery may still take."""
 
     def __init__(self, limit: int) -> None:
         self.remaining, self._start = limit, thread_time()
@@ -62,7 +62,10 @@ class OperationBudget:
 
 
 def check_processor_time(start: float) -> None:
-    """Raise NoVerdict if this thread has used up its processor time since `start` [s of `thread_time`]."""
+    """Raise NoVerdict if this thread has used up its processor time.
+
+    `start` is the `thread_time` at which it began [s].
+    """
     if thread_time() - start >= PROCESSOR_SECONDS:
         raise NoVerdict(f"after {exact(PROCESSOR_SECONDS)} s of processor time it is not known whether it ends")
 

@@ -83,7 +83,7 @@ class Search:
             self.report.no_verdict_states.append(state)
             return
         self.report.inconsistent += 1
-        if sum(failure.evidence == state.evidence for failure in self.report.failures) < MAX_FAILURES:
+        if total(failure.evidence == state.evidence for failure in self.report.failures) < MAX_FAILURES:
             self.report.failures.append(state)
 
     @property
