@@ -138,6 +138,7 @@ def test_a_run_that_a_dirty_shutdown_has_damaged_is_never_recovered_while_it_is_
     ("bug", "name", "evidence"),
     [
         ("an_operation_that_is_cut_keeps_nothing", "undo-writer", "I10"),
+        ("an_operation_that_is_cut_is_done_all_the_same", "undo-writer", "I10"),
         ("a_format_accepts_dirty_shutdowns_before_it_clears_flags", "undo-tiny", "I2"),
     ],
 )

@@ -77,6 +77,11 @@ def an_operation_that_is_cut_keeps_nothing(layout, start, events, *rest):
     return replay_events(layout, start, [replace(event, done_share=event.done_share // 1) for event in events], *rest)
 
 
+@bug("engine.crashcheck.probes.writer.replay_events", evidence="I10", on="undo-writer")
+def an_operation_that_is_cut_is_done_all_the_same(layout, start, events, *rest):
+    return replay_events(layout, start, [replace(event, done_share=1.0) for event in events], *rest)
+
+
 @bug("crash_media.CrashMedia._unflushed", evidence="I10", on="undo-media")
 def stores_that_nobody_flushed_never_survive(media):
     return []

@@ -1,6 +1,6 @@
 """The simulator's writer of log operations, compared with the explored training.
 
-Its operations must be the same, recovery must restore each of its cuts, and a log that is cut must keep its first lines.
+Its operations must be the same, recovery must restore each of its cuts, and a log that is cut must keep its first lines alone.
 """
 
 from collections.abc import Iterator
@@ -117,21 +117,24 @@ def _unlike_training(reference: ReferenceRun) -> str:
     return "I11: the writer accepted an unknown operation"
 
 
-def _lost_lines(reference: ReferenceRun, done: list[PersistEvent], undone: list[PersistEvent], media: CrashMedia) -> str:
-    """Return a sentence if a log that is cut has lost a line that was done (I10), else ""."""
+def _wrong_cut(reference: ReferenceRun, done: list[PersistEvent], undone: list[PersistEvent], media: CrashMedia) -> str:
+    """Return a sentence unless each log that is cut keeps its first lines and a part of the next (I10)."""
     operations = OperationList(reference.layout.nbytes)
     write_start(reference, operations)
     writer = _writer(reference, operations)
     for event in done:
         writer.carry_out(event)
     for event in undone if not media.domain.buffered_lines else []:
+        before = operations.durable.tobytes()
         operations.operations.clear()
         writer.carry_out(event)
         if event.op.endswith("log"):
             _, address, content = operations.operations[0]  # a log is written by one store
-            kept = content[: int(event.done_share * -(-len(content) // LINE)) * LINE]
-            if media.durable[address : address + len(kept)].tobytes() != kept:
-                return f"I10: a log that is cut has lost some of its first {len(kept)} B"
+            lines, stop = int(event.done_share * -(-len(content) // LINE)), address + len(content)
+            kept, rest = address + lines * LINE, min(address + (lines + 1) * LINE, stop)
+            image = media.durable.tobytes()
+            if image[address:kept] != content[: kept - address] or image[rest:stop] != before[rest:stop]:
+                return f"I10: a log that is cut keeps other bytes than {lines} lines and a part of the next one"
     return ""
 
 
@@ -151,5 +154,5 @@ def _cut_problems(reference: ReferenceRun, seed: int) -> Iterator[str]:
         )
         committed = [event.batch - first + ahead for event in done if event.op == "commit"]
         verdict = judge(reference, media.durable.tobytes(), max(committed, default=0), None, announced, announced)
-        problem = verdict.problem or verdict.no_verdict or _lost_lines(reference, done, undone, media)
+        problem = verdict.problem or verdict.no_verdict or _wrong_cut(reference, done, undone, media)
         yield problem and f"{problem} (replayed under {model} up to {(done + undone)[-1]})"
