@@ -150,7 +150,8 @@ def _examine(
         (recovered_states, 8 * effort.damages, second_crash.lose_flag),
     )
     for crash_states, number, examine in kinds:
-        for point, counts in second_crash.spread(crash_states, number, rng):
+        by_flags = search.reference if examine is second_crash.crash_in_recovery else None
+        for point, counts in second_crash.spread(crash_states, number, rng, by_flags):
             if not search.failed:
                 examine(search, model, point, counts)
 

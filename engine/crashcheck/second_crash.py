@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 from random import Random
+from struct import unpack_from
 from typing import NamedTuple
 
 import numpy as np
@@ -185,13 +186,27 @@ def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts
     yield from ((point, (*rest[:stream], n, *rest[stream + 1 :])) for rest, stream, n in rng.sample(deviations, len(deviations)))
 
 
-def spread(crash_states: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
+def spread(
+    crash_states: list[tuple[CrashPoint, Counts]], number: int, rng: Random, reference: ReferenceRun | None = None
+) -> list[tuple[CrashPoint, Counts]]:
     """Return `number` of the states, spread evenly over all crash points.
 
-    So no part of the protocol is left out.
+    So no part of the protocol is left out. With a reference run they are spread over the combinations of flags instead, so that
+    recoveries of every kind are among them.
     """
-    groups: dict[int, list[tuple[CrashPoint, Counts]]] = {}
+    groups: dict[object, list[tuple[CrashPoint, Counts]]] = {}
     for point, counts in rng.sample(crash_states, len(crash_states)):
-        groups.setdefault(point.operation, []).append((point, counts))
+        group = flag_states(reference, point.image(counts)) if reference else point.operation
+        groups.setdefault(group, []).append((point, counts))
     turns = (crash_state for turn in zip_longest(*groups.values()) for crash_state in turn if crash_state)
     return list(islice(turns, number))
+
+
+def flag_states(reference: ReferenceRun, image: bytes | bytearray) -> tuple[tuple[str, ...], ...]:
+    """Return whether each flag is free, torn or whole, sorted: of the row slots, then of the MLP slots."""
+    names = [
+        "whole" if all(words) else "torn" if any(words) else "free"
+        for words in (unpack_from("<8Q", image, slot.header) for slot in reference.layout.slots)
+    ]
+    num_rows = len(reference.layout.row_slots)
+    return tuple(sorted(names[:num_rows])), tuple(sorted(names[num_rows:]))

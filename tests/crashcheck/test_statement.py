@@ -1,6 +1,7 @@
 """Does the statement agree with the protocol, and is the content of the runs such that nothing wrong can look right?"""
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from engine.crashcheck.probes import formatting
 from engine.crashcheck.reference_run import SINGLE_RUNS, configuration, configurations, reference_run, write_start
 from engine.crashcheck.replay_line import replay
 from engine.crashcheck.report import CrashReport, Inconsistency
+from engine.crashcheck.second_crash import flag_states, spread
 from engine.crashcheck.statement.stated_recovery import StatedOutcome, statement
 from engine.crashcheck.visit import Effort, crash_points
 from engine.persistence import protocol, records
@@ -165,6 +167,15 @@ def test_an_exception_is_no_refusal_of_misuse(monkeypatch):
     for check, evidence in ((accepts, "I11"), (breaks, "exception")):
         monkeypatch.setattr(protocol, "check_superblock", check)
         assert explore("undo-misuse").caught_by() == evidence
+
+
+def test_recoveries_that_are_interrupted_differ_in_their_flags():
+    tale = reference_run(configuration("undo"))
+    states = list(exploration.choices(crash_points(tale, "adr", 8, None)[0], 1, Random(0), 400))
+    kinds = {flag_states(tale, point.image(counts)) for point, counts in states}
+    chosen = spread(states, len(kinds), Random(0), tale)
+    assert len(kinds) == 8 and {flag_states(tale, point.image(counts)) for point, counts in chosen} == kinds
+    assert (("free", "whole"), ("free", "whole", "whole")) in kinds
 
 
 def test_power_is_lost_three_times_under_unlike_models_and_a_line_names_all_of_them(monkeypatch):

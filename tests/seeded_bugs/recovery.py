@@ -7,8 +7,9 @@ import numpy as np
 from engine.crashcheck.reference_run import SEED
 from engine.errors import CannotRun
 from engine.persistence import protocol, records
-from engine.persistence.media import HEALTH, WORD
+from engine.persistence.media import HEALTH, WORD, flat_bytes
 from engine.persistence.recovery import (
+    CHECKPOINTS,
     RestoredState,
     choose_checkpoint,
     intact_records,
@@ -88,6 +89,15 @@ def logs_are_released_before_the_new_checkpoint(media, layout, rows, mlp):
     protocol.clear(media, [slot for slot in layout.slots if slot != mlp.slot])
     media.fence()
     write_checkpoint(media, layout, rows, mlp)
+
+
+@bug("recovery.write_checkpoint", evidence="I5")
+def flags_are_cleared_without_a_fence_before_the_checkpoint(media, layout, rows, mlp):
+    for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
+        protocol.clear(media, [slot for slot in slots if slot != keep])
+    if not {rows.kind, mlp.kind} <= set(CHECKPOINTS):
+        position = protocol.Position(rows.batch, mlp.batch, rows.stamp.reader, rows.stamp.seed)
+        protocol.checkpoint(media, layout, flat_bytes(mlp.payload), position, rows.stamp.digest)
 
 
 @bug("protocol.is_dirty", evidence="I5")
