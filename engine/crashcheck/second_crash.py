@@ -203,7 +203,10 @@ def spread(
 
 
 def flag_states(reference: ReferenceRun, image: bytes | bytearray) -> tuple[tuple[str, ...], ...]:
-    """Return whether each flag is free, torn or whole, sorted: of the row slots, then of the MLP slots."""
+    """Return the sorted states of the flags: free, torn or whole.
+
+    The result is (states of the row slots, states of the MLP slots).
+    """
     names = [
         "whole" if all(words) else "torn" if any(words) else "free"
         for words in (unpack_from("<8Q", image, slot.header) for slot in reference.layout.slots)
