@@ -17,7 +17,7 @@ from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..hardware.prices import is_owned
 from ..registry import all_variants, load_variant
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import Scenario, changed_copy
+from ..scenario.scenario import Scenario, changed_copy, is_sequential
 from .loop import with_training_loop
 from .placement import Tiers
 from .steps.input_dedup import with_input_dedup
@@ -25,6 +25,9 @@ from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
+ATTENTION_CONSTANTS = frozenset(  # only layers over histories read them
+    f"gpu.{name}-share-of-peak" for name in ("attention", "fused-attention-forward", "fused-attention-backward")
+)
 CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
 LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
@@ -344,19 +347,20 @@ def _bench(system: System) -> tuple[str, ...]:
 def constants(scenario: Scenario) -> Mapping[str, Constant]:
     """Return the constants in use, by name in `machine.assume`, with assumptions applied.
 
-    Constants of layers on a host are in use only if no GPU computes the layers.
+    Constants of layers on a host are in use only if no GPU computes the layers, those of attention only with histories.
     """
-    return _constants(scenario.system, scenario.machine)
+    return _constants(scenario.system, scenario.machine, is_sequential(scenario.model))
 
 
 @lru_cache(maxsize=1024)
-def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
+def _constants(system: str, machine: MachineKnobs, histories: bool) -> Mapping[str, Constant]:
     powered_constants = (
         (name_of(name, constant), constant)
         for name, device in powered_devices(system, machine).items()
         for constant in device.constants
     )
-    return {name: constant for name, constant in powered_constants if name not in unread_constants(system)}
+    unread = unread_constants(system) | (frozenset() if histories else ATTENTION_CONSTANTS)
+    return {name: constant for name, constant in powered_constants if name not in unread}
 
 
 @cache

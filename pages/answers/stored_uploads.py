@@ -81,7 +81,7 @@ def write_record(upload_folder: Path, main: str, owners: Sequence[str]) -> None:
     """Write the record of an upload, whole or not at all; raises OSError."""
     record, part = upload_folder / RECORD, upload_folder / f"{RECORD}.part"
     part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         json.dump({"main": main, "owners": sorted(owners)}, file)
     part.replace(record)
 

@@ -118,11 +118,11 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
     stacks_by_preset = {}
     for name, group in groupby(value_verdicts, key=lambda verdict: verdict.preset):
         members = list(group)
-        systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
+        points = [validate.ClaimPoint(name, v.claim.system, (), v.claim.estimated) for v in members if v.claim.metric == STEP]
+        systems = [point.system for point in points]
         if systems:
-            our_stages = tables.stage_rows(
-                {system: validate.run_point(validate.ClaimPoint(name, system)) for system in systems}, ""
-            ).assign(who=OUR_BAR)
+            results = {point.system: validate.run_point(point) for point in points}
+            our_stages = tables.stage_rows(results, "").assign(who=OUR_BAR)
             rows = [row for system in systems for row in _published_stages(members, system)]
             stacks_by_preset[name] = (
                 pd.concat([pd.DataFrame(rows, columns=COLUMNS), our_stages[COLUMNS]]) if rows else our_stages[COLUMNS]

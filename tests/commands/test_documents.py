@@ -28,7 +28,7 @@ NOT_RUN = {  # patterns of commands that are parsed only, and the reason; DATA a
     r"\b(ratings\.csv|fitted\.toml)": "needs the file of docs/data.md, whose commands the first test walks",
     r"--parts-dir my-parts|--check my-parts": "needs the files of docs/parts.md: tests/parts/test_parts_document.py",
 }
-OTHER_PROGRAMS = {"docker", "dask"}  # need an installation of their own
+OTHER_PROGRAMS = {"docker", "dask", "ssh"}  # need an installation of their own
 OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
 
 
