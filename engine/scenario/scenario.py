@@ -308,6 +308,8 @@ def vectors_per_table(model: Model) -> tuple[int, ...]:
 
     A table of bags has one for each feature, a table of sequences one for each lookup.
     """
+    if not is_sequential(model):
+        return per_table(model, "features")
     columns = (per_table(model, name) for name in ("feature_kind", "features", "pooling"))
     return tuple(pooling if kind == "sequence" else features for kind, features, pooling in zip(*columns, strict=True))
 
