@@ -18,8 +18,8 @@ from ..errors import BadFile
 from ..hardware.device import fields_of, name_of
 from ..hardware.hosts import HOSTS, LIBRARIES
 from ..scenario.keys import Fidelity, group_texts, key_of
-from ..scenario.scenario import GROUPS, Scenario
-from ..systems.system import powered_devices, unread_constants
+from ..scenario.scenario import GROUPS, Scenario, is_sequential
+from ..systems.system import ATTENTION_CONSTANTS, powered_devices, unread_constants
 from .result import Result
 
 SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
@@ -181,6 +181,8 @@ def constants_in_use(scenario: Scenario) -> Mapping[str, float]:
     """
     values_by_device = [device.constant_values for device in powered_devices(scenario.system, scenario.machine).values()]
     unread = _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software)
+    if not is_sequential(scenario.model):
+        unread |= frozenset(f"{name} [of peak]" for name in ATTENTION_CONSTANTS)
     identity = (unread, *map(id, values_by_device))
     if identity not in _MERGED:
         if len(_MERGED) >= MAX_MERGED:
