@@ -259,6 +259,7 @@ def link_to(file):
 
 
 def test_a_link_finds_an_upload_after_a_restart_and_says_when_it_was_deleted(monkeypatch):
+    monkeypatch.setattr(stored_uploads, "_next_tidy", 0.0)
     found = uploads.keep_upload([("own.csv", TABLE)])
     monkeypatch.setattr(data_file, "_FILES", {})  # what a new process knows
     assert data_file.file_of(link_to(found)) == found
