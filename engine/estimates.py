@@ -13,6 +13,7 @@ import numpy as np
 
 from .amounts.expected import deal_batches, expected_amounts, unlike_batch_shares
 from .core.memo import memoised
+from .hardware.framework import agreement_sentences
 from .hardware.prices import unpriced_sentences
 from .results.explanation import ESTIMATED, passes_note, report_results, rounded_up_note, too_late_notes, unscheduled_result
 from .results.report import undisturbed_report
@@ -88,6 +89,7 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
         *passes_note(s),
         *rounded_up_note(s, point.machine),
         *unpriced_sentences(s.machine, point.machine.devices),
+        *agreement_sentences(s.machine),
         *too_late_notes(s, elapsed),
     )
 

@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 
 from ..core.catalog import Catalogue
 from ..core.constants import Constant
+from ..core.figures import figure
 from ..core.part_files.tables import quantity
 from ..core.work import DriveBatch
+from ..scenario.machine import MachineKnobs
 from ..units import MS, NS, US
+from .device import assumed_value
 
 AHEAD = Constant("", 1, "", 0, 1, "stated", "the input of the next batch arrives while this batch trains")
 FUSED = Constant("", 0, "", 0, 0, "stated", "all tables are updated by one kernel")
@@ -40,6 +43,18 @@ class Framework:
 
 
 FRAMEWORKS = Catalogue("framework", Framework)
+LONG_AGREEMENT_MS = 10.0  # before a collective: a longer wait decides between systems with unlike numbers of collectives
+
+
+def agreement_sentences(machine: MachineKnobs) -> tuple[str, ...]:
+    """Return a caution about a framework whose GPUs wait long before each collective; () without."""
+    wait_ms = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement)
+    if machine.num_gpus == 1 or wait_ms < LONG_AGREEMENT_MS:
+        return ()
+    return (
+        f"With machine.framework={machine.framework} the GPUs wait {figure(wait_ms, 'ms')} before each collective, a constant "
+        "fitted to one machine. A system with fewer collectives gains by it alone; compare systems with another framework, too.",
+    )
 
 
 class LoopRates(NamedTuple):

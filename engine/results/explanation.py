@@ -14,10 +14,11 @@ from ..core.memo import memoised
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
 from ..hardware.devices.pmem import modules_in_words
+from ..hardware.framework import agreement_sentences
 from ..hardware.prices import unpriced_sentences
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
-from ..scenario.scenario import KNOBS, Scenario, per_table
+from ..scenario.scenario import KNOBS, Scenario, is_sequential, per_table
 from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
@@ -26,6 +27,8 @@ from . import tables
 from .metrics import all_metrics, metric_rows
 from .report import Report
 from .result import Result
+
+LAYERS_HELP = "a faster GPU, shorter histories or fewer HSTU layers would shorten it"
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"
@@ -107,6 +110,7 @@ def run_warnings(
         *passes_note(scenario),
         *rounded_up_note(scenario, machine),
         *unpriced_sentences(machine.scenario.machine, machine.devices),
+        *agreement_sentences(machine.scenario.machine),
         *_inexact(machine),
     )
 
@@ -246,9 +250,10 @@ def findings(report: Report) -> Iterator[str]:
     for machine, place, longest, seconds, busy in zip(report.machines, *(column.tolist() for column in numbers), strict=True):
         stage, name, *_ = cells[place]
         device = machine.devices[name]
+        helps = LAYERS_HELP if stage == "Top MLP" and is_sequential(machine.scenario.model) else device.helps
         pace_sentence = (
             f"{stage} on {device.title} is exposed for {_milliseconds(longest)} of the "
-            f"{_milliseconds(seconds)} step ({percent(longest / seconds)}); {device.helps}."
+            f"{_milliseconds(seconds)} step ({percent(longest / seconds)}); {helps}."
         )
         yield f"{pace_sentence} {_link(busy / seconds)}" if "cxl" in machine.devices and name != "cxl" else pace_sentence
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from engine.core.figures import PREFIXES, count, factor, figure, percent
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE, ROW_SHARES, Profile
 from engine.paths import FileState
-from engine.scenario.scenario import Scenario, per_table
+from engine.scenario.scenario import Scenario, is_sequential, per_table
 from engine.workload.bags import chances, length_cv
+from engine.workload.histories import history_law
 from engine.workload.popularity import table_kinds
 from engine.workload.readers.digest_check import digest_check, file_states
 from engine.workload.readers.file_tables import numbering_note
@@ -191,7 +193,9 @@ def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
 
 
 def bags_sentence(scenario: Scenario) -> str:
-    """Return the sentence on generated bags' lengths; "" where all lengths are equal."""
+    """Return the sentence on generated bags' lengths, or on histories'; "" where all lengths are equal."""
+    if is_sequential(scenario.model):
+        return _histories_sentence(scenario)
     kinds = Counter(zip(per_table(scenario.model, "pooling"), length_cv(scenario), strict=True))
     uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
     if not uneven:
@@ -202,6 +206,15 @@ def bags_sentence(scenario: Scenario) -> str:
     rare_length = int(np.argmax(np.cumsum(longest) > LENGTH_QUANTILE))
     bags = f"The bag length varies in {tables} of {total(kinds.values())} tables: {percent(empty)} of their bags are empty"
     return f"{bags}, and at most 1 % have more than {count(rare_length)} lookups; the mean is {count(mean)}."
+
+
+def _histories_sentence(scenario: Scenario) -> str:
+    """Return the sentence on the lengths of users' histories; "" where all are equal."""
+    law = history_law(scenario)
+    if not law.cv:
+        return ""
+    longest = f", and none more than {count(law.cap)}" if isfinite(law.cap) else ""
+    return f"Histories have {count(law.mean)} events in the mean, with a spread of {percent(law.cv)}{longest}."
 
 
 def tables_sentence(profile: Profile, share: float) -> str:

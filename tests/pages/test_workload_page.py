@@ -56,6 +56,8 @@ def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     told = [one.value for one in app.caption if one.value.startswith("The bag length varies in 26 of 26 tables")]
     assert len(told) == 1 and "36.8 % of their bags are empty" in told[0] and "at most 1 % have more than 4" in told[0]
     assert workload_tables.bags_sentence(preset("optane-kaggle").scenario) == ""
+    histories = workload_tables.bags_sentence(preset("dlrm-v4-mi350x").scenario)
+    assert histories == "Histories have 2,628 events in the mean, with a spread of 25 %, and none more than 4,086."
 
 
 def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():

@@ -64,3 +64,14 @@ def test_points_of_a_sweep_have_their_own_time_to_target():
         for size in (256, 8192)
     ]
     assert [result.results[TARGET] for result in estimates(points)] == [estimate(point).results[TARGET] for point in points]
+
+
+def test_an_estimate_names_what_would_shorten_histories_and_cautions_about_long_waits():
+    scenario = preset("dlrm-v4-mi350x").scenario
+    result, pooled = estimate(scenario), estimate(preset("torchrec-terabyte").scenario)
+    assert "shorter histories or fewer HSTU layers" in result.finding and "HSTU" not in pooled.finding
+    assert any("wait 75.0 ms before each collective" in note for note in result.notes)
+    assert not any("before each collective" in note for note in pooled.notes)
+    assert not any(
+        "before each collective" in note for note in estimate(with_values(scenario, {"machine.framework": "pytorch"})).notes
+    )

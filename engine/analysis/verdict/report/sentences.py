@@ -5,6 +5,7 @@ from math import inf
 
 from ....core import figures
 from ....core.arithmetic import total
+from ....hardware.framework import agreement_sentences
 from ....insight.running_costs import price_note, price_unit, running_cost_unit
 from ....registry import load_variant
 from ....scenario.machine import HOURS
@@ -280,6 +281,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
         yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
         if best_row.scenario is not None:
             yield from filter(None, [price_note(best_row.scenario)])
+            yield from agreement_sentences(best_row.scenario.machine)
     if verdict.unpriced:
         yield unpriced_sentence(verdict)
     hours = verdict.question.base.machine.training_hours_a_month
