@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -145,6 +146,9 @@ def lower_priority(owner: int) -> None:
     `owner` is the number of the owner's process.
     """
     os.nice(NICENESS)
+    with suppress(OSError):  # Linux divides the processor between sessions first: niceness counts within one
+        os.setsid()
+        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -25,11 +25,12 @@ from engine.core.part_files.use import follow_folder
 from engine.errors import CannotRun
 from engine.service.pool import WORKERS
 from engine.service.worker import lower_priority
+from pages.answers import turns
 from pages.ui import session
 
-MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
+MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.5, 600
 SETTLE_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
-CACHED_RESULTS, VISITOR_LEFT = 256, "left"
+CACHED_RESULTS = 256
 QUICK_SECONDS = 0.2  # an answer that comes within this time is waited for: to draw the page twice would take longer
 PATIENCE_SECONDS = 20.0  # a question that nobody has waited for in this time is not begun
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
@@ -139,7 +140,7 @@ def draw_when_known(
     """
     shared_answer = shared(find, *arguments)
     with st.container():  # what is below keeps its place
-        wait([shared_answer.future], quick_seconds)
+        _is_done_within(quick_seconds, shared_answer.future)
         if is_known := shared_answer.is_known:
             draw(_result_once(shared_answer))
         else:
@@ -218,11 +219,19 @@ def worker_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Cal
         future.cancel()
 
 
+def _is_done_within(seconds: float, future: Future[Any]) -> bool:
+    """Return whether a future is done in time; other visitors' pages are drawn meanwhile."""
+    if not future.done():
+        with turns.leave_turn():
+            wait([future], seconds)
+    return future.done()
+
+
 def _wait_for(future: Future[Any], meanwhile: Callable[[], None]) -> Any:
     try:
-        while not wait([future], REFRESH_SECONDS).done:
+        while not _is_done_within(REFRESH_SECONDS, future):
             meanwhile()
-            st.session_state.get(VISITOR_LEFT)  # Streamlit stops the script here once the visitor has left or moved a knob
+            turns.look_whether_left()
         return future.result()
     except BrokenExecutor as error:
         raise CannotRun(str(error)) from error

@@ -30,7 +30,7 @@ from engine.store.metric_columns import Columns
 from engine.store.status import RequestStatus
 from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
-from pages.answers import later, runs
+from pages.answers import later, runs, turns
 from pages.search_page.points import sweep_table
 from pages.ui.plain import escape_markdown
 
@@ -142,7 +142,9 @@ def _estimated(store: Path, sweep: Sweep) -> None:
     shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
     unfinished = np.flatnonzero(shelf.columns.state == metric_columns.UNFINISHED).tolist() if shelf.columns else []
     rows = []
-    for place, estimate in zip(unfinished, results([sweep[place] for place in unfinished], RUNS), strict=True):
+    with turns.leave_turn():  # this takes up to a second
+        estimated = results([sweep[place] for place in unfinished], RUNS)
+    for place, estimate in zip(unfinished, estimated, strict=True):
         if not isinstance(estimate, NotScheduled):
             rows.append((names[place], result_rows.row_text(estimate)))
         elif not estimate.error:

@@ -64,10 +64,7 @@ def focus_page() -> None:
 
 @st.cache_resource(show_spinner=False)
 def freeze_loaded(place: str) -> None:
-    """Exclude the objects that a page has loaded from garbage collection, once for each page.
-
-    Streamlit collects garbage after every run, also after runs by a timer.
-    """
+    """Exclude the objects that a page has loaded from garbage collection, once for each page."""
     sys.setswitchinterval(SWITCH_SECONDS)
     single_thread()  # a page's sums are short, and one visitor's threads would wait for another's
     gc.collect()

@@ -9,11 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from loky import ProcessPoolExecutor
 
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
 from engine.service import service
+from engine.service.pool import WORKERS
+from engine.service.worker import NICENESS, lower_priority
 from engine.store import owner as ownership
 from engine.store import requests, restoration, result_rows, status
 from engine.store.database import open_store
@@ -309,6 +312,20 @@ def test_a_service_that_cannot_start_is_told_without_the_words_of_others_and_not
     os.utime(f"{store}.log", (0, 0))
     assert service.ensure_service(store) == ""
     wait_until(lambda: starts.read_text() == "once\nonce\n")
+
+
+def autogroup(worker: int) -> str:
+    return Path(f"/proc/{worker}/autogroup").read_text(encoding="ascii")
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system does not group processes by session")
+def test_a_worker_is_nice_to_processes_of_other_sessions_too() -> None:
+    own = autogroup(os.getpid())
+    with ProcessPoolExecutor(1, initializer=lower_priority, initargs=(os.getpid(),), **WORKERS) as pool:
+        worker = pool.submit(os.getpid).result()
+        assert autogroup(worker).split()[-2:] == ["nice", str(NICENESS)]
+        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+    assert autogroup(os.getpid()) == own, "its owner's session is left as it was"
 
 
 def test_what_a_page_tells_of_a_service_that_ended_is_its_own_sentence_as_plain_text(store: Path, monkeypatch) -> None:

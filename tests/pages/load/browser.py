@@ -52,9 +52,10 @@ class BrowserVisitor:
         """Open another page, or move the knob where there is one; returns the seconds."""
         page.evaluate("window.runs = []")
         start = time.monotonic()
-        if page.locator(FIELD).count() and self._random.random() < 0.5:
-            page.locator(FIELD).fill(f"{self._random.uniform(4, 64):.1f}")
-            page.keyboard.press("Enter")
+        field = page.locator(FIELD)  # on other pages than Design it lies in the closed drawer
+        if field.count() and field.is_visible() and self._random.random() < 0.5:
+            field.fill(f"{self._random.uniform(4, 64):.1f}")
+            field.press("Enter")
         else:
             here = page.url.rpartition("/")[2].partition("?")[0]
             other = self._random.choice([name for name in PLACES if name != here])

@@ -49,7 +49,7 @@ class Client:
         if key:
             changed = run.widget_states.widgets.add(id=self.widgets[key])
             setattr(changed, *state)
-        if not fragment:
+        if page:
             self.timers.clear()
         self._socket.send(message.SerializeToString())
 
@@ -93,16 +93,24 @@ class Client:
             self.page = next((name for name, key in self.hashes.items() if key == message.navigation.page_script_hash), self.page)
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
-        elif kind == "auto_rerun":
-            interval = message.auto_rerun.interval
-            self.timers[message.auto_rerun.fragment_id] = monotonic() + interval, interval
         elif kind == "new_session":
             self._running = True
         elif kind == "script_finished":
             self._running = False
         elif kind in ("page_not_found", "session_event") and message.session_event.WhichOneof("type") != "script_changed_on_disk":
             self.errors.append(f"{self.page}: {message}")
+        self._keep_timers(kind, message)
         return message
+
+    def _keep_timers(self, kind, message):
+        if kind == "auto_rerun":
+            interval = message.auto_rerun.interval
+            self.timers[message.auto_rerun.fragment_id] = monotonic() + interval, interval
+        elif kind == "stop_auto_rerun":
+            for fragment in message.stop_auto_rerun.fragment_ids:
+                self.timers.pop(fragment, None)
+        elif kind == "new_session" and not message.metadata.run.fragment_ids:
+            self.timers.clear()  # as browsers do when the whole page is drawn
 
     def _keep_element(self, element):
         kind = element.WhichOneof("type")
