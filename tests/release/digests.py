@@ -60,9 +60,8 @@ def result_texts(name: str, compute: Callable[[Scenario], Result], scenario: Sce
         return
     learned = {metric: number for metric, number in result.results.items() if metric.startswith(TRAINING_WORDS)}
     numbers = {metric: number for metric, number in result.results.items() if metric not in learned}
-    untrained = replace(result, results=numbers, training=(), arithmetic="")
-    content = {**untrained.as_json(), "link": ""}  # a link names this process's arithmetic
-    yield name, json.dumps(content) + csv_text([untrained], "full") + chrome_trace(untrained)
+    untrained = replace(result, results=numbers, training=())
+    yield name, json.dumps(untrained.as_json()) + csv_text([untrained], "full") + chrome_trace(untrained)
     if result.training:
         yield f"trained {name}", json.dumps([learned, result.training])
 
@@ -112,12 +111,13 @@ def texts() -> Texts:
 def main() -> None:
     """Print the digests, or the texts that a word asks for."""
     warnings.simplefilter("ignore")
-    named_texts = dict(texts())
+    own_arithmetic = arithmetic()  # links and rows name it
+    named_texts = {name: text.replace(own_arithmetic, "") for name, text in texts()}
     if len(sys.argv) > 1:
         print("\n".join(f"{name}\t{text}" for name, text in named_texts.items() if sys.argv[1] in name))
         return
     digests = {name: blake2b(text.encode(), digest_size=8).hexdigest() for name, text in named_texts.items()}
-    print(json.dumps({"arithmetic": arithmetic(), **digests}))
+    print(json.dumps({"arithmetic": own_arithmetic, **digests}))
 
 
 if __name__ == "__main__":
