@@ -17,6 +17,7 @@ from engine.core.part_files import tables
 from engine.core.part_files.curves import CURVE
 from engine.errors import BadFile
 from engine.estimate import estimate
+from engine.hardware.devices.gpu import ACCELERATORS, Accelerator
 from engine.hardware.devices.pmem import MEDIA
 from engine.registry import all_variants, load_variant
 from engine.scenario.machine import MachineKnobs
@@ -256,3 +257,9 @@ def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_neve
             except BadFile as refused:
                 outcomes.append(str(refused)[-1])
     assert {2, "."} <= set(outcomes) <= {2, ".", "?"} and outcomes.count(".") > outcomes.count(2)
+
+
+def test_a_gpu_without_a_16_bit_energy_of_its_own_is_doubted_up_to_an_a100s_whole_board_at_its_limit():
+    a100, default = ACCELERATORS["a100-80"], Accelerator.half_energy
+    assert (default.low, default.value, default.high) == (a100.half_energy.low, a100.half_energy.value, a100.half_energy.high)
+    assert default.high == pytest.approx(a100.limit.value / a100.bf16_peak.value, rel=0.02)  # W / TFLOPS are pJ/FLOP

@@ -8,6 +8,7 @@ import pytest
 from engine.core.catalog import part_names_of
 from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostEmbedding, HostRows, RowReads, RowUpdates, TopPart
 from engine.hardware.device import joules, seconds
+from engine.hardware.devices.host import UpdateRates
 from engine.hardware.hosts import HOSTS, LIBRARIES
 from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
@@ -138,6 +139,25 @@ def test_a_stock_framework_computes_at_the_rate_that_was_measured_of_one():
     bags = HostEmbedding(0.0, 28e9, 1.0)
     assert seconds(host, bags) == pytest.approx(6914 * US + 28 / 13.6, rel=0.01)
     assert seconds(tuned, bags) == exactly(500 * US + 1)
+
+
+def test_a_library_that_is_not_fused_takes_its_times_for_each_table_lookup_byte_and_new_line():
+    """By hand: 2 tables, 10 lookups, 640 bytes, 8 new lines, half of each batch's work; 32 of 64 cores work."""
+    fused = device("host", host_threads=32)
+    times = {
+        "lookup_times": UpdateRates(1.0, 0.0, 0.0, 3.0),
+        "plain_update_times": UpdateRates(5.0, 7.0, 0.25, 11.0),
+        "stateful_update_times": UpdateRates(13.0, 17.0, 0.5, 19.0),
+    }
+    host = replace(fused, rates=fused.rates._replace(**times))
+    lookup, plain, stateful = 2 * US + 2 * 24 * NS, 10 * US + 2 * 318 * NS, 26 * US + 2 * 642 * NS
+    for work, more in (
+        (HostEmbedding(10.0, 640.0, 0.5, 2.0, new_lines=8.0), lookup),
+        (HostEmbedding(10.0, 640.0, 0.5, 2.0, updates=True, new_lines=8.0), plain),
+        (HostEmbedding(10.0, 640.0, 0.5, 2.0, updates=True, stateful=1.0, new_lines=8.0), stateful),
+        (HostEmbedding(10.0, 640.0, 0.5, 2.0, updates=True, stateful=0.25, new_lines=8.0), 0.75 * plain + 0.25 * stateful),
+    ):
+        assert seconds(host, work) - seconds(fused, work) == pytest.approx(more, rel=1e-9)
 
 
 @each("host", part_names_of("host"))

@@ -12,7 +12,16 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, schedule, settle
 from engine.simulate import simulate
-from engine.systems.placement import USABLE, dram_room, hbm_dram_bytes, level_shares, nbytes_of_tables, placement, share_of_rows
+from engine.systems.placement import (
+    USABLE,
+    dram_room,
+    hbm_dram_bytes,
+    level_shares,
+    nbytes_of_tables,
+    placement,
+    share_of_rows,
+    table_tiers,
+)
 from engine.systems.row_kinds import row_bytes
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.traffic import cached_rows, table_bytes
@@ -80,6 +89,16 @@ def test_tables_with_more_lookups_for_a_row_lie_nearer():
 def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm():
     alike = {"model.num_embeddings": (100_000,), "model.pooling": (1, 1, 1, 1, 1, 9, 1, 1)}
     assert placement(small("dram-hbm-nodes", **alike)).hbm == (5,)
+
+
+def test_each_table_brings_its_bytes_and_a_batchs_unique_rows_to_the_memory_that_has_it():
+    asked = small("mtrains", **{"data.popularity": "uniform"})
+    dense, tiers = placement(asked), table_tiers(asked)
+    for table, rows in enumerate(SMALL["model.num_embeddings"]):
+        unique, nbytes = rows * (1 - (1 - 1 / rows) ** (1024 * 2)), 4 * 128 * rows
+        assert tiers.far_rows[:, table] == pytest.approx([unique * (table in dense.dram), unique * (table in dense.below_dram)])
+        assert tiers.nbytes_by_memory["hbm"][table] == nbytes * (table in dense.hbm)
+        assert tiers.nbytes_by_memory["dram"][table] == nbytes * (table in dense.dram)
 
 
 def test_a_rows_levels_are_shares_that_sum_to_what_is_not_in_hbm():
