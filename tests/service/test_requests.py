@@ -221,6 +221,18 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
     assert [failure.key for failure in status.failures(store, request)] == [key(scenario(KILLER), "estimate")]
 
 
+def test_estimates_end_at_the_pace_so_far_and_at_no_known_time_before_the_first(store: Path) -> None:
+    request = requests.submit(store, scenarios(range(4)), "estimate")
+    fed = Fed(store, 1)
+    chunk = fed.next()
+    assert chunk and computations.claim_points(fed.feed.store, request, chunk.keys) == list(chunk.keys)
+    begun = status.status(store, request)
+    assert (begun.state, begun.finished_points, begun.eta_seconds) == ("running", 0, None)
+    fed.feed.store.execute("UPDATE requests SET started = ?", (time.time() - 100,))
+    computations.close_claims(fed.feed.store, [(chunk.keys[0], "kept", "{}")])
+    assert status.status(store, request).eta_seconds == pytest.approx(3 * 100, rel=0.2)
+
+
 def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Made(Sequence):  # type: ignore[type-arg]
         def __init__(self, size: int) -> None:

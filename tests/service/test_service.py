@@ -209,6 +209,12 @@ def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Pa
     assert not ownership.is_owned(store)
 
 
+def test_asking_whether_a_store_is_owned_waits_for_nobody(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ownership.own_store(store):
+        monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"slept for {seconds} s"))
+        assert ownership.is_owned(store)
+
+
 def into_another_folder(store: Path) -> Path:
     (store.parent.parent / "other").mkdir()
     return store.rename(store.parent.parent / "other" / store.name)
