@@ -13,7 +13,7 @@ from engine.analysis.enough.bands import Bands, DrawBand, bands
 from engine.analysis.enough.ladder import card_link, links_of, module_knobs, modules_of, search_ladder, search_near, spread_rungs
 from engine.analysis.enough.question import Candidate, Target, baseline_of, make_question
 from engine.analysis.enough.sentences import answer_sentences
-from engine.analysis.enough.smallest import Explorer, changes_of, choices_of, find_smallest, first_on_ladder
+from engine.analysis.enough.smallest import Explorer, changes_of, cheapest_by_choice, choices_of, find_smallest, first_on_ladder
 from engine.analysis.uncertainty import draws
 from engine.errors import BadInput, CannotRun
 from engine.estimate import estimate
@@ -152,6 +152,39 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
     assert found.meets and found.machine.modules == 3 and found.next_smaller.modules == 2
     assert [one.modules for one in found.larger_but_slower] == [4, 6]
     assert first_on_ladder(explorer, ladder[:4]).larger_but_slower is None
+
+
+def test_a_machine_of_a_module_less_misses_the_target_by_the_stage_that_waits_longest_for_it():
+    smallest = answered(0).cheapest
+    machine, smaller = smallest.machine, smallest.next_smaller
+    exposed, longer = (
+        {(row["Stage"], row["Device"]): row["Exposed [s]"] for row in estimate(found.result.scenario).breakdown}
+        for found in (machine, smaller)
+    )
+    grown = {cell: seconds - exposed.get(cell, 0.0) for cell, seconds in longer.items()}
+    assert max(grown, key=grown.get) == ("Checkpoint", "pmem") and smaller.modules == machine.modules - 1
+    growth = f"{1e3 * grown['Checkpoint', 'pmem']:.3g} ms"
+    reason = answer_sentences(answered(0), Bands(None, None, None)).reason
+    assert f"misses the target, since Checkpoint on PMEM is exposed for {growth} longer." in reason
+
+
+def test_fewer_modules_are_found_where_a_single_one_of_the_fast_links_lets_them_meet_the_target():
+    scenario = with_values(TINY, {"system": "cxl"})
+    q, link = make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=4.0)), links_of(scenario)[-2]
+
+    class MadeUp(Explorer):
+        """Over one link three modules take 3 ms, over all others seven; fewer take 5 ms."""
+
+        def steps(self, specs):
+            return [3e-3 if count >= (3 if gbps == link else 7) else 5e-3 for count, gbps, _ in specs]
+
+        def candidates_of(self, specs):
+            results = [{STEP: 1e3 * seconds, DOLLARS: 1.0, "Energy per batch [J]": 1.0} for seconds in self.steps(specs)]
+            return [Candidate({}, *spec[:2], Result(scenario, True, "", made)) for spec, made in zip(specs, results, strict=True)]
+
+    for smallest in cheapest_by_choice(MadeUp(q)).values():
+        assert smallest.meets and (smallest.machine.modules, smallest.machine.gbps) == (3, link)
+        assert smallest.next_smaller.modules == 2
 
 
 @pytest.mark.slow

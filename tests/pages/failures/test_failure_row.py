@@ -11,6 +11,7 @@ from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.insight.running_costs import room_watts
+from engine.registry import load_variant
 from engine.scenario.scenario import with_values
 from engine.units import DAY, HOUR, MINUTE
 from pages.failures_page import failure_settings as settings
@@ -173,6 +174,17 @@ def test_a_slow_log_is_explained_apart_from_the_failures():
     assert "protecting each batch takes 157 h (21.6 % of the time), failures 0.284 h" in said
     exposed = month.chosen_loss.step - month.chosen_loss.bare_step
     assert f"{exposed * 1e6:.0f} µs of it wait for log writes on persistent memory, busy with the tables for" in said
+
+
+def test_only_other_systems_for_many_gpus_whose_inner_workings_are_published_are_offered_the_fastest_first(monkeypatch):
+    asked, row = scenario("dlrm-kaggle", "all-hbm"), FailureRow(2.0, "week", False, 2, 8)
+    monkeypatch.setattr(failure_row, "MOST_OFFERS", 99)
+    offers = failure_row.system_offers(asked, row)
+    described = [load_variant("systems", offer.system) for offer in offers]
+    assert all(system.can_use_many_gpus and system.confidence != "headline only" for system in described)
+    assert "all-hbm" not in {offer.system for offer in offers} and len(offers) > 5
+    rates = [estimate(with_values(asked, offer.knobs)).results[failure_row.RATE] for offer in offers]
+    assert rates == sorted(rates, reverse=True)
 
 
 def test_bars_that_are_far_longer_are_cut_and_say_so():
