@@ -79,6 +79,11 @@ def test_cells_of_rows_with_other_columns_stand_under_their_names_whatever_text_
     assert (second["Loss"], second["AUC"]) == ("0.2", "-0.0")
 
 
+def test_a_row_with_as_many_results_as_the_one_before_but_others_has_them_under_their_own_names() -> None:
+    first, second = rows(csv_text([result(AUC=0.5), result(Loss=0.5)], "full"))
+    assert (first["AUC"], first["Loss"], second["AUC"], second["Loss"]) == ("0.5", "", "", "0.5")
+
+
 def test_numbers_keep_every_digit_and_lines_end_in_lf() -> None:
     text = csv_text([result(a=0.1 + 0.2, b=1e-300, c=-5.0, d=None)], "full")
     found = rows(text)[0]
