@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from engine.core.graph import STAGES
+from engine.core.graph import RARE_STAGES, STAGES
 from engine.results.result import Result
 from engine.run.progress import Progress, Watcher
 from engine.scenario.scenario import Scenario
 
 SPEED = {"ssd": 40.0, "pmem": 12.0, "pcie": 7.0, "cxl-d": 5.5, "cxl-b": 5.0, "cxl": 3.0, "dram": 2.5}
+POOLED = tuple(stage for stage in STAGES if stage not in RARE_STAGES)
 DEVICES = ("gpu", "cxl", "pmem", "near-data")
 
 
@@ -19,8 +20,14 @@ def estimate(scenario: Scenario) -> Result:
     step = SPEED.get(scenario.system, 9.0) * 1e-3 + (0.05 / link if "cxl" in scenario.system else 0)
     joules = step * 300
     breakdown = tuple(
-        {"Stage": stage, "Device": DEVICES[n % 4], "Busy [s]": step / 6, "Exposed [s]": step / 6, "Energy [J]": joules / 6}
-        for n, stage in enumerate(STAGES)
+        {
+            "Stage": stage,
+            "Device": DEVICES[n % 4],
+            "Busy [s]": step / len(POOLED),
+            "Exposed [s]": step / len(POOLED),
+            "Energy [J]": joules / len(POOLED),
+        }
+        for n, stage in enumerate(POOLED)
     )
     devices = tuple(
         {
@@ -39,12 +46,12 @@ def estimate(scenario: Scenario) -> Result:
             "Task": f"task {n}",
             "Stage": stage,
             "Batch": batch,
-            "Start [ms]": (batch + n / 6) * step * 1e3,
-            "End [ms]": (batch + (n + 1) / 6) * step * 1e3,
+            "Start [ms]": (batch + n / len(POOLED)) * step * 1e3,
+            "End [ms]": (batch + (n + 1) / len(POOLED)) * step * 1e3,
             "Background": stage == "Checkpoint",
         }
         for batch in range(3)
-        for n, stage in enumerate(STAGES)
+        for n, stage in enumerate(POOLED)
     )
     results = {
         "Step time [ms]": step * 1e3,

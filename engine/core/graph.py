@@ -10,8 +10,9 @@ from typing import Literal, get_args
 from .work import HomeWrites, Persist, RowLog, RowUpdates, Work, amounts
 
 Names = tuple[str, ...]
-Stage = Literal["Embedding", "Transfer", "Bottom MLP", "Top MLP", "Checkpoint", "Other"]
+Stage = Literal["Embedding", "Transfer", "Collective wait", "Bottom MLP", "History layers", "Top MLP", "Checkpoint", "Other"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+RARE_STAGES: tuple[Stage, ...] = ("Collective wait", "History layers")  # charts name them only where a system has them
 Persists = Literal["", "embedding log", "mlp log", "commit", "embedding update", "home write"]
 # The persists of a batch by kind of log: the last step changes rows in place, once the flags say that a log is complete.
 STEPS: dict[str, tuple[Persists, ...]] = {

@@ -243,6 +243,13 @@ class AllReduce(Work):
 
 
 @dataclass(frozen=True)
+class Agreement(Work):
+    """Waits of all GPUs for each other, one before each of `calls` collectives."""
+
+    calls: Amount
+
+
+@dataclass(frozen=True)
 class BottomMLP(Work):
     """One pass of the bottom MLP, forward or backward.
 
@@ -295,7 +302,6 @@ class TopPart(Work):
     pairs: True if the interaction is the products of all pairs of vectors, False if it concatenates the vectors.
     projections: layers before the interaction: (number of layers, vectors of a sample, input width, output width) each.
     vectors: the number of vectors of a sample that have products; 0 without products.
-    sequence: the layers that read histories; None without histories.
     """
 
     samples: Amount
@@ -306,7 +312,21 @@ class TopPart(Work):
     pairs: bool = True
     projections: tuple[tuple[int, int, int, int], ...] = ()
     vectors: int = 0
-    sequence: SequenceShape | None = None
+
+
+@dataclass(frozen=True)
+class HistoryPart(Work):
+    """Layers that read the histories of `samples` samples, forward and backward.
+
+    state: words of the optimizer that the update reads and writes with each weight.
+    """
+
+    samples: Amount
+    shape: SequenceShape
+    state: int = 0
+
+
+LayerWork = BottomMLP | HistoryPart | TopPart
 
 
 def amounts(work: Work) -> dict[str, Any]:

@@ -46,6 +46,15 @@ FRAMEWORKS = Catalogue("framework", Framework)
 LONG_AGREEMENT_MS = 10.0  # before a collective: a longer wait decides between systems with unlike numbers of collectives
 
 
+def wait_seconds(machine: MachineKnobs) -> tuple[float, float]:
+    """Return the seconds before a collective: in its latency, and as a task.
+
+    Only a long wait is a task of its own.
+    """
+    wait_ms = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement)
+    return (0.0, wait_ms * MS) if wait_ms >= LONG_AGREEMENT_MS else (wait_ms * MS, 0.0)
+
+
 def agreement_sentences(machine: MachineKnobs) -> tuple[str, ...]:
     """Return a caution about a framework whose GPUs wait long before each collective; () without."""
     wait_ms = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement)

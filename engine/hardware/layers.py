@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arithmetic import total
-from ..core.work import BottomMLP, TopPart, Work, cross_parameters
+from ..core.work import BottomMLP, HistoryPart, LayerWork, TopPart, Work, cross_parameters
 from ..units import FLOAT32
 from .device import is_positive
 from .layer_kernels import (
@@ -28,8 +28,8 @@ INTERACTION_KERNELS, CONCATENATION_KERNELS, LOSS_KERNELS = (
 CROSS_WORDS = 4, 6, 3  # words a feature, by kernel of a cross layer: output, both factors' gradients, sum
 
 
-def layer_cost(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
-    """Return the cost of one pass of the bottom MLP, or of the top part.
+def layer_cost(work: LayerWork, arithmetic: Arithmetic) -> LayerCost:
+    """Return the cost of layers: a pass of the bottom MLP, or both of others.
 
     Without samples no kernel is launched, and the cost is 0.
     """
@@ -43,17 +43,19 @@ def count_kernels(work: Work) -> int:
 
     Layers have one kernel for each GEMM or elementwise operation; any other work is one kernel.
     """
-    return len(_kernels(work, COUNTING_ARITHMETIC)) if isinstance(work, BottomMLP | TopPart) else 1
+    return len(_kernels(work, COUNTING_ARITHMETIC)) if isinstance(work, LayerWork) else 1
 
 
-def joules(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> Any:
+def joules(work: LayerWork, arithmetic: Arithmetic) -> Any:
     """Return the joules of the operations and bytes of layers."""
     cost = layer_cost(work, arithmetic)
     return cost.flop * arithmetic.per_flop + cost.nbytes * arithmetic.per_byte
 
 
-def _kernels(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> list[LayerCost]:
+def _kernels(work: LayerWork, arithmetic: Arithmetic) -> list[LayerCost]:
     """Return the cost of each kernel of the work."""
+    if isinstance(work, HistoryPart):
+        return sequence_costs(arithmetic, work.samples, work.shape, work.state)
     return _top(arithmetic, work) if isinstance(work, TopPart) else _bottom(arithmetic, work)
 
 
@@ -122,8 +124,6 @@ def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
         INTERACTION_KERNELS if work.pairs and not work.ranks and not arithmetic.product else CONCATENATION_KERNELS
     ) + _cross(arithmetic, work)
     interaction += _pairs(arithmetic, work)
-    if work.sequence:
-        interaction += sequence_costs(arithmetic, work.samples, work.sequence, work.state)
     loss = [elementwise(arithmetic, 1.0 * FLOAT32 * work.samples)] * LOSS_KERNELS
     mlp = forward(arithmetic, work.samples, work.widths)
     mlp += backward(arithmetic, work.samples, work.widths, work.state, input_gradient=True)

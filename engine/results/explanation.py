@@ -18,7 +18,7 @@ from ..hardware.framework import agreement_sentences
 from ..hardware.prices import unpriced_sentences
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
-from ..scenario.scenario import KNOBS, Scenario, is_sequential, per_table
+from ..scenario.scenario import KNOBS, Scenario, per_table
 from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
@@ -28,7 +28,10 @@ from .metrics import all_metrics, metric_rows
 from .report import Report
 from .result import Result
 
-LAYERS_HELP = "a faster GPU, shorter histories or fewer HSTU layers would shorten it"
+STAGE_HELPS = {
+    "History layers": "a faster GPU, shorter histories or fewer HSTU layers would shorten it",
+    "Collective wait": "a machine.framework whose GPUs wait less for each other, or fewer collectives, would shorten it",
+}
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"
@@ -250,7 +253,7 @@ def findings(report: Report) -> Iterator[str]:
     for machine, place, longest, seconds, busy in zip(report.machines, *(column.tolist() for column in numbers), strict=True):
         stage, name, *_ = cells[place]
         device = machine.devices[name]
-        helps = LAYERS_HELP if stage == "Top MLP" and is_sequential(machine.scenario.model) else device.helps
+        helps = STAGE_HELPS.get(stage, device.helps)
         pace_sentence = (
             f"{stage} on {device.title} is exposed for {_milliseconds(longest)} of the "
             f"{_milliseconds(seconds)} step ({percent(longest / seconds)}); {helps}."

@@ -77,7 +77,7 @@ def batch_begins(timeline: Timeline) -> Floats:
     A batch begins with the first start of a task that takes time. Transfers do not count, nor does the host's training loop,
     which may run any number of batches ahead of the GPU.
     """
-    is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
+    is_preparation = np.array([task.stage in ("Transfer", "Collective wait", "Other") for task in timeline.graph.tasks])
     counts = ~is_preparation & (timeline.lasting > 0)
     parts = timeline.course.parts()
     return np.concatenate(

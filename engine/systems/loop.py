@@ -13,7 +13,7 @@ import numpy as np
 from ..core.arithmetic import total
 from ..core.graph import Demand, Names, Task
 from ..core.points.numbers import as_float
-from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
+from ..core.work import AllReduce, AllToAll, Amount, DriveBatch, LayerWork, Pool, Work, amounts
 from ..hardware.device import assumed_value, gpus_in_node, nodes
 from ..hardware.framework import FRAMEWORKS
 from ..hardware.layers import count_kernels
@@ -66,7 +66,7 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
     """
     demands = [demand for task in plan for demand in task.demands]
     on_gpu = [demand.work for demand in demands if demand.device == "gpu"]
-    layers = [demand.work for demand in demands if isinstance(demand.work, BottomMLP | TopPart) and demand.device != "gpu"]
+    layers = [demand.work for demand in demands if isinstance(demand.work, LayerWork) and demand.device != "gpu"]
     called = [demand.work for demand in demands if isinstance(demand.work, AllToAll | AllReduce)]
     pooled = np.sign(total((_is_done(work) for work in on_gpu if isinstance(work, Pool)), 0.0))
     node_gpus = gpus_in_node(s.machine) if on_gpu else 1

@@ -20,6 +20,8 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario, changed_copy, is_sequential
 from .loop import with_training_loop
 from .placement import Tiers
+from .steps.collective_waits import with_waits
+from .steps.history_layers import with_history_layers
 from .steps.input_dedup import with_input_dedup
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
@@ -163,7 +165,8 @@ class System:
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return the task graph of a batch, with the training loop."""
-        return TaskGraph(with_training_loop(settled.scenario, with_input_dedup(t, self.plan(settled, t))))
+        s, plan = settled.scenario, with_input_dedup(t, self.plan(settled, t))
+        return TaskGraph(with_waits(s, with_training_loop(s, with_history_layers(s, plan))))
 
     def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""

@@ -18,16 +18,15 @@ from ..core.row_sizes import mean_bytes
 from ..core.work import (
     AllReduce,
     AllToAll,
-    BottomMLP,
     Copy,
     Direct,
     Fetch,
     HostRows,
+    LayerWork,
     Pool,
     RowReads,
     RowUpdates,
     Stream,
-    TopPart,
     Work,
 )
 from ..errors import CannotRun
@@ -114,7 +113,7 @@ def _constants(device: Device) -> Mapping[str, float]:
 
 def _work_seconds(device: Device, work: Work, machine: MachineKnobs, rates: Rates) -> Any:
     """Return the seconds of a piece of work; 0 for software. Raises LookupError for a device without a peak."""
-    if isinstance(work, BottomMLP | TopPart):
+    if isinstance(work, LayerWork):
         return _layers(device, work, machine, rates)
     if isinstance(work, AllToAll):
         fabric = _constants(device)["fabric bandwidth"] * GB
@@ -130,7 +129,7 @@ def _work_seconds(device: Device, work: Work, machine: MachineKnobs, rates: Rate
     return WORK_BYTES[type(work)](work) / device.copies / rates[device.name]
 
 
-def _layers(device: Device, work: BottomMLP | TopPart, machine: MachineKnobs, rates: Rates) -> Any:
+def _layers(device: Device, work: LayerWork, machine: MachineKnobs, rates: Rates) -> Any:
     cost = layer_cost(
         replace(work, samples=np.ceil(work.samples / device.copies)), COUNTING_ARITHMETIC._replace(word=word_bytes(machine))
     )

@@ -63,7 +63,8 @@ def draw(
     )
     lines = "line: the range in 9 of 10 draws of all constants"
     title = f"Where a batch's time goes: {system_titles}"
-    chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
+    spec = stack_charts.step_time(palette.named_stages(stages["part"]))
+    chart.draw(stages, spec, key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
     title = f"Where the run's energy goes: {system_titles}"
     spec = stack_charts.energy(tables.drawn_parts(parts))
     run = scenario.run

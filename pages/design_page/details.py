@@ -17,7 +17,7 @@ from pages.embedding_tables import table_editor, table_results
 from pages.graphics import chart
 from pages.memory import memory_panel
 from pages.systems import compare_charts, compare_panel, compare_tables, parts_panel
-from pages.ui import downloads, session, tables
+from pages.ui import downloads, palette, session, tables
 from pages.why_page import why_panel
 
 WHY_SECTION, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
@@ -67,7 +67,7 @@ def _clock(results_by_system: dict[str, Result]) -> None:
     names = " and ".join(title_of(result.scenario) for result in results_by_system.values())
     subtitle = "One batch of each system on the same time axis [ms], one lane a device; pale: background tasks"
     lanes, title = compare_tables.timelines(results_by_system), f"Which tasks overlap: {names}"
-    chart.draw(lanes, compare_charts.timelines(), key="clock", title=title, subtitle=subtitle)
+    chart.draw(lanes, compare_charts.timelines(palette.named_stages(lanes["part"])), key="clock", title=title, subtitle=subtitle)
 
 
 def _section(label: str, key: str, fill: Callable[[], None]) -> None:
@@ -81,7 +81,7 @@ def _batches(result: Result) -> None:
     title, tasks = title_of(result.scenario), tables.renamed(result.timeline, tables.TIMELINE)
     chart.draw(
         tasks,
-        compare_charts.timeline(),
+        compare_charts.timeline(palette.named_stages(tasks["stage"])),
         key="timeline",
         title=f"A few batches of {title} in steady state",
         subtitle="Time in steady state [ms], one lane a device; drag to move, turn the wheel to zoom",

@@ -8,7 +8,7 @@ from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import figure_panel, verdict_charts, verdict_tables
 from pages.evidence_page.paper_rows import headlines
 from pages.graphics import chart
-from pages.ui import downloads
+from pages.ui import downloads, palette
 from pages.ui.plain import escape_markdown
 
 
@@ -47,7 +47,7 @@ def _draw_stacks(name: str, rows: pd.DataFrame, verdicts: list[ClaimVerdict], pa
     rest = "; grey end of a published bar: the part without a published stage" if published else ""
     chart.draw(
         rows,
-        verdict_charts.stacks(float(rows.groupby(["system", "who"])["amount"].sum().max())),
+        verdict_charts.stacks(float(rows.groupby(["system", "who"])["amount"].sum().max()), palette.named_stages(rows["part"])),
         key=f"stacks {name}",
         title=f"{preset(name).title}: {verdict_tables.distance_words(verdicts, name)}",
         subtitle=f"Step time by stage of each training system [ms]{rest}",

@@ -29,10 +29,11 @@ TITLED = (
 
 
 @cache
-def stacks(longest: float) -> Spec:
+def stacks(longest: float, legend_stages: tuple[str, ...] = STAGES) -> Spec:
     """Return a chart with two bars for each training system, the published one above.
 
-    `longest` is the longest bar [ms], beside which labels have room. Needs system, who, part, amount.
+    `longest` is the longest bar [ms], beside which labels have room. The legend names `legend_stages`.
+    Needs system, who, part, amount.
     """
     rows = {
         "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
@@ -46,7 +47,11 @@ def stacks(longest: float) -> Spec:
             axis=axis("Step time [ms]", grid=False),
             scale={**bar_scale(LABEL, 12), "domainMin": 0, "domainMax": longest, "nice": False},
         ),
-        color=nominal("part", scale=palette.colours(STAGES), legend=legend_below(max(STAGES, key=len), title="Stage")),
+        color=nominal(
+            "part",
+            scale=palette.colours(STAGES),
+            legend=legend_below(max(legend_stages, key=len), title="Stage", values=list(legend_stages)),
+        ),
         order=quantity("rank"),
         opacity=conditional(f"datum.who === '{OUR_BAR}'", 1, 0.6),
         tooltip=tooltip_fields(

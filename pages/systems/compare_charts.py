@@ -29,7 +29,6 @@ MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
-STAGE = legend_below(max(STAGES, key=len), title="Stage", values=list(STAGES))
 TIP = tooltip_fields(
     ("system", "Training system"),
     ("task", "Task"),
@@ -41,11 +40,16 @@ TIP = tooltip_fields(
 )
 
 
+def _stage_legend(stages: tuple[str, ...]) -> Spec:
+    """Return the legend of a chart of tasks."""
+    return legend_below(max(stages, key=len), title="Stage", values=list(stages))
+
+
 @cache
-def timelines() -> Spec:
+def timelines(legend_stages: tuple[str, ...] = STAGES) -> Spec:
     """Return a chart with a lane for each system, as long as its step, and its devices below.
 
-    Each device has a lane. Needs the columns of compare_tables.LANES.
+    Each device has a lane. The legend names `legend_stages`. Needs the columns of compare_tables.LANES.
     """
     words = f"{OWN_LANE.format('value')} ? '' : split(datum.value, '|')[1]"
     lane = axis("", labelExpr=words, labelFontSize=12, labelLimit=150, ticks=False, domain=False)
@@ -55,7 +59,7 @@ def timelines() -> Spec:
     bar = layer(
         {"type": "bar", "height": {"band": 0.82}},
         x2={"field": "end"},
-        color=nominal("part", scale=colours, legend=STAGE),
+        color=nominal("part", scale=colours, legend=_stage_legend(legend_stages)),
         opacity={"condition": pale, "value": 1},
         tooltip=TIP,
     )
@@ -70,10 +74,10 @@ def timelines() -> Spec:
 
 
 @cache
-def timeline() -> Spec:
+def timeline(legend_stages: tuple[str, ...] = STAGES) -> Spec:
     """Return a chart with a lane for each device and a bar for each task; drag and wheel zoom.
 
-    Needs device, task, stage, batch, start, end, background.
+    The legend names `legend_stages`. Needs device, task, stage, batch, start, end, background.
     """
     return {
         **rows(34),
@@ -86,7 +90,7 @@ def timeline() -> Spec:
             "color": nominal(
                 "stage",
                 scale=palette.colours(STAGES),
-                legend=STAGE,
+                legend=_stage_legend(legend_stages),
             ),
             "opacity": conditional("datum.background", 0.55, 1),
             "tooltip": tooltip_fields(

@@ -12,7 +12,7 @@ from pages.answers import estimates
 from pages.answers.headline import system_title
 from pages.graphics import chart
 from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
-from pages.ui import downloads, session, tables
+from pages.ui import downloads, palette, session, tables
 from pages.ui.page_link import host
 from pages.ui.plain import escape_markdown
 
@@ -57,7 +57,7 @@ def _draw_stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
     left_column, right_column = st.columns(2)
     with left_column:
         stages = tables.stage_rows(results, scenario.system)
-        spec = stack_charts.step_time(fade=1)
+        spec = stack_charts.step_time(palette.named_stages(stages["part"]), fade=1)
         title = comparison.lowest_sentence(results, comparison.STEP, "the shortest step")
         chart.draw(stages, spec, key="all stages", title=title, subtitle="Step time by exposed stage [ms]")
     with right_column:
@@ -72,7 +72,9 @@ def _draw_moves(results: Mapping[str, Result]) -> None:
     lanes = compare_tables.timelines(results)
     subtitle = "Time [ms]; one lane for each device and direction, busy while a task uses it"
     title = "One batch of each system in steady state, on the same time axis"
-    chart.draw(lanes, compare_charts.timelines(), key="timelines", title=title, subtitle=subtitle)
+    chart.draw(
+        lanes, compare_charts.timelines(palette.named_stages(lanes["part"])), key="timelines", title=title, subtitle=subtitle
+    )
     if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.results_that_ran(results).values()):
         st.caption(
             "A log that spans several batches is not written in each of them, so the drawn batch may have no log; "

@@ -82,9 +82,9 @@ def _total_labels() -> Spec:
     )
 
 
-def step_time(fade: float = 0.5) -> Spec:
-    """Return the chart of step time by stage, for all systems."""
-    return stacked("Step time [ms]", STAGES, "Stage", fade)
+def step_time(legend_parts: tuple[str, ...] = STAGES, fade: float = 0.5) -> Spec:
+    """Return the chart of step time by stage, for all systems; the legend names `legend_parts`."""
+    return stacked("Step time [ms]", STAGES, "Stage", fade, legend_parts)
 
 
 def energy(legend_parts: tuple[str, ...], fade: float = 0.5) -> Spec:

@@ -3,10 +3,11 @@
 Colours are readable on light and dark backgrounds.
 """
 
+from collections.abc import Iterable
 from functools import cache
 
 from engine import registry
-from engine.core.graph import STAGES
+from engine.core.graph import RARE_STAGES, STAGES
 
 SYSTEMS = {
     "ssd": "#8c8c8c",
@@ -33,7 +34,16 @@ SYSTEMS = {
     "bagpipe": "#e0903c",
 }
 OTHER_COLOURS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
-STAGE_COLOURS: dict[str, str] = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))
+STAGE_COLOURS: dict[str, str] = {
+    "Embedding": "#d9622b",
+    "Transfer": "#e8b04a",
+    "Collective wait": "#b8860b",
+    "Bottom MLP": "#5b7bb4",
+    "History layers": "#8a6bb1",
+    "Top MLP": "#7fa7d8",
+    "Checkpoint": "#2f9e9b",
+    "Other": "#a09a92",
+}
 
 
 def systems() -> tuple[str, ...]:
@@ -65,6 +75,12 @@ def devices() -> tuple[str, ...]:
     The wall outlet is left out: its energy is counted with each device.
     """
     return tuple(name for name in registry.variant_names("devices") if name != "wall")
+
+
+def named_stages(drawn: Iterable[str]) -> tuple[str, ...]:
+    """Return the stages that a legend names: all but the rare ones, and those rare ones that are drawn."""
+    rare = set(RARE_STAGES) - set(drawn)
+    return tuple(stage for stage in STAGES if stage not in rare)
 
 
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:

@@ -67,8 +67,8 @@ def test_dedup_sends_each_row_of_a_batch_once_and_costs_a_sort_copies_and_sums()
     deduped = settle(s).placement.pooled.nbytes - bags
     assert deduped == pytest.approx((pooled_bytes() - bags) * share.mean())
     tasks = {task.name: task for task in graph(s).tasks}
-    assert tasks["Index all-to-all"].predecessors == (SORT,) and tasks["Gradient all-to-all"].predecessors == (SUM,)
-    assert SCATTER in tasks["Top MLP"].predecessors and "Pooled all-to-all" not in tasks["Top MLP"].predecessors
+    assert SORT in tasks["Wait for index all-to-all"].predecessors and SUM in tasks["Wait for gradient all-to-all"].predecessors
+    assert SCATTER in tasks["History layers"].predecessors and "Pooled all-to-all" not in tasks["History layers"].predecessors
     assert {SORT, SCATTER, SUM}.isdisjoint(task.name for task in graph(with_values(s, NO_DEDUP)).tasks)
     assert {SORT, SCATTER, SUM}.isdisjoint(task.name for task in graph(with_values(s, {"machine.num_gpus": 1})).tasks)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.work import TopPart
+from engine.core.work import HistoryPart
 from engine.hardware.devices import gpu
 from engine.hardware.layer_kernels import COUNTING_ARITHMETIC
 from engine.hardware.layers import count_kernels, layer_cost
@@ -68,10 +68,10 @@ def test_the_slowest_gpu_sets_the_seconds_and_the_mean_sets_operations_and_bytes
 
 def test_kernels_are_counted_whatever_the_histories_are():
     def kernels(shape):
-        return count_kernels(TopPart(8, (512, 1), 4096, sequence=shape, pairs=False))
+        return count_kernels(HistoryPart(8, shape))
 
     shape = history_shape(NVIDIA)
-    assert kernels(shape) == kernels(shape._replace(uneven_events=1.0, uneven_squares=1.0)) > kernels(None)
+    assert kernels(shape) == kernels(shape._replace(uneven_events=1.0, uneven_squares=1.0)) > 8
     doubled = shape._replace(layers=16)
     assert kernels(doubled) - kernels(shape) == kernels(shape._replace(layers=8)) - kernels(shape._replace(layers=0))
 
@@ -80,7 +80,7 @@ def test_a_single_gated_product_needs_fewer_operations_than_three_vectors():
     one, three = (history_shape(with_values(FIXED, {"model.hstu_concat": concat})) for concat in (False, True))
     flop = [sum(cost.flop for cost in layer_parts(COUNTING_ARITHMETIC, 1, shape, 2)["output"]) for shape in (one, three)]
     assert flop[1] == 3 * flop[0]
-    assert layer_cost(TopPart(8, (1024, 1), 4096, sequence=three, pairs=False), COUNTING_ARITHMETIC).flop > 0
+    assert layer_cost(HistoryPart(8, three), COUNTING_ARITHMETIC).flop > 0
 
 
 def test_gradients_and_logs_have_the_bytes_of_all_weights_that_are_trained():

@@ -14,7 +14,19 @@ from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import FORMS, optional_price, quantity
 from ...core.row_sizes import mean_over_rows
-from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
+from ...core.work import (
+    BottomMLP,
+    HistoryPart,
+    LayerWork,
+    Pool,
+    RowReads,
+    RowUpdates,
+    Stream,
+    TopPart,
+    Work,
+    cross_parameters,
+    mlp_parameters,
+)
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
@@ -159,7 +171,7 @@ def _path_bytes(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     return times * work.rows * SECTOR * mean_over_rows(work.row_bytes, lambda size: np.ceil(size / SECTOR))
 
 
-LAYERS, BYTE_WORK = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
+LAYERS, BYTE_WORK = (BottomMLP, HistoryPart, TopPart), (Pool, Stream, RowReads, RowUpdates)
 
 
 def _captured(gpu: Accelerator) -> Accelerator:
@@ -184,7 +196,7 @@ def _move_joules(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -
     return _within_limit(gpu, work, _path_bytes(work) * gpu.per_byte)
 
 
-def _layer_joules(gpu: Arithmetic, work: BottomMLP | TopPart) -> Any:
+def _layer_joules(gpu: Arithmetic, work: LayerWork) -> Any:
     """Return the joules of layers."""
     return _within_limit(gpu, work, joules(work, gpu))
 

@@ -12,8 +12,10 @@ from ...core.work import (
     BottomMLP,
     CacheSoftware,
     DriveBatch,
+    HistoryPart,
     HostEmbedding,
     HostRows,
+    LayerWork,
     TopPart,
     Work,
 )
@@ -28,7 +30,7 @@ from ..layers import layer_cost
 from .dram import grade
 from .gpu import word_bytes
 
-MANY_THREADS = (HostEmbedding, BottomMLP, TopPart)  # one thread gathers rows, scatters them and runs the cache
+MANY_THREADS = (HostEmbedding, BottomMLP, HistoryPart, TopPart)  # one thread gathers rows, scatters them and runs the cache
 ROW, EAGER = 512, ("pytorch", "pytorch-early")
 
 
@@ -123,7 +125,7 @@ def row_seconds(host: HostRates, work: HostRows) -> Any:
     return work.rows * (host.row_scatter_ns if work.scatter else host.row_gather_ns) * NS * accesses
 
 
-def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
+def layer_seconds(host: HostRates, work: LayerWork) -> Any:
     """Return the seconds of layers on the host, by the formulas for GPUs."""
     return layer_cost(work, host.layers).seconds
 
@@ -132,6 +134,7 @@ SECONDS: Mapping[type, Cost] = {
     HostEmbedding: embedding_seconds,
     HostRows: row_seconds,
     BottomMLP: layer_seconds,
+    HistoryPart: layer_seconds,
     TopPart: layer_seconds,
     DriveBatch: lambda host, work: driving_seconds(host.loop, work),
     CacheSoftware: lambda host, work: work.times * host.cache * MS,

@@ -12,23 +12,22 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
-from ...core.work import AllReduce, AllToAll, Fetch
+from ...core.work import Agreement, AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
-from ...units import GB, MS, US
+from ...units import GB, US
 from ..device import (
     Cost,
     Device,
     DeviceKind,
     amount_price,
     assumed_part,
-    assumed_value,
     fields_of,
     gpus_in_node,
     is_positive,
     nodes,
     over_link,
 )
-from ..framework import FRAMEWORKS
+from ..framework import wait_seconds
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,7 @@ class NetworkRates(NamedTuple):
     ring: seconds of an all-reduce per byte of a GPU's gradients.
     pairs: number of link crossings of each byte of an all-reduce.
     bit: energy at either end of a link [pJ/bit].
+    wait: seconds that GPUs wait for each other before a collective, if that is a task of its own.
     """
 
     gpus: float
@@ -95,6 +95,7 @@ class NetworkRates(NamedTuple):
     ring: float
     pairs: float
     bit: float
+    wait: float
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
@@ -134,7 +135,12 @@ def reduce_joules(links: NetworkRates, work: AllReduce) -> Any:
     return over_link(work.nbytes * links.pairs, links.bit)
 
 
-SECONDS: Mapping[type, Cost] = {AllToAll: exchange_seconds, AllReduce: reduce_seconds, Fetch: fetch_seconds}
+SECONDS: Mapping[type, Cost] = {
+    AllToAll: exchange_seconds,
+    AllReduce: reduce_seconds,
+    Fetch: fetch_seconds,
+    Agreement: lambda links, work: work.calls * links.wait,
+}
 JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllReduce: reduce_joules}
 
 
@@ -148,8 +154,8 @@ def build(machine: MachineKnobs) -> Device:
     link = fabric.utilisation.value * fabric.link.value * GB
     card = machine.network_bandwidth_GBps * GB
     net = network.utilisation.value * card
-    agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
-    latency = (fabric.start.value + (network.hop.value if count > 1 else 0.0)) * US + agreed
+    short_wait, long_wait = wait_seconds(machine)
+    latency = (fabric.start.value + (network.hop.value if count > 1 else 0.0)) * US + short_wait
     by_node = machine.exchange_route == "by node"
     messages = count - 1 if by_node else gpus - node_gpus
     rates = NetworkRates(
@@ -165,6 +171,7 @@ def build(machine: MachineKnobs) -> Device:
         ring=2 * (node_gpus - 1) / node_gpus / link + 2 * (count - 1) / count / (node_gpus * net),
         pairs=2.0 * (gpus - 1),
         bit=fabric.energy.value,
+        wait=long_wait,
     )
     cards = gpus if count > 1 else 0
     return Device(

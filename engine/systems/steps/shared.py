@@ -30,7 +30,6 @@ from ...core.work import (
 from ...hardware.concurrency import LINE
 from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
-from ...workload.histories import history_shape
 from ..system import Settled
 from ..traffic import SKEWS, Traffic, elements, projection_layers, top_widths, vector_count
 from .repeated import (
@@ -74,8 +73,8 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     vectors = (vector_count(scenario) + 1) * projection_dim(model) if pairs else elements(scenario) + max(dims)
     state = mlp_state(dense_optimizer(model))
     interacting_vectors = vector_count(scenario) + 1 if pairs else 0
-    projections, sequence = projection_layers(scenario), history_shape(scenario)
-    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projections, interacting_vectors, sequence)
+    projections = projection_layers(scenario)
+    return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projections, interacting_vectors)
 
 
 def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Names = ()) -> Task:
