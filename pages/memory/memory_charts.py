@@ -1,10 +1,23 @@
 """The charts of latency and near-data compute, as specifications without data."""
 
-from functools import cache
+from functools import cache, lru_cache
 
-from pages.graphics.charts import INK, Spec, axis, layer, nominal, only_rows, quantity, rows, rule_mark, tooltip_fields
+from pages.graphics.charts import (
+    INK,
+    Spec,
+    axis,
+    layer,
+    legend_below,
+    nominal,
+    only_rows,
+    quantity,
+    rows,
+    rule_mark,
+    scale_of,
+    tooltip_fields,
+)
 from pages.graphics.log_axes import fitted_scale, log_axis
-from pages.memory.memory_tables import LATENCY_COLUMNS, LOAD_COLUMNS, NEAR_DATA_COLUMNS, SIZE_COLUMNS
+from pages.memory.memory_tables import GPU_MEMORY_COLUMNS, LATENCY_COLUMNS, LOAD_COLUMNS, NEAR_DATA_COLUMNS, SIZE_COLUMNS
 from pages.ui import palette
 
 SAVES, UNCHANGED, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
@@ -15,6 +28,30 @@ BEGIN_LABEL = {"align": "left", "dx": 6, "dy": 14}
 
 def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
     return tooltip_fields(*(title_pair if title_pair[0] in words else (*title_pair, ",.4~r") for title_pair in titles.items()))
+
+
+@lru_cache(maxsize=64)
+def gpu_memory(labels: tuple[str, ...]) -> Spec:
+    """Return a chart of a GPU's memory: one bar stacked by kind, and a dashed rule at what the GPU has.
+
+    The legend has the kinds' `labels`. Needs the columns of memory_tables.gpu_memory.
+    """
+    scale = scale_of(dict(zip(labels, palette.MEMORY_KINDS, strict=True)))
+    x = quantity("held", stack="zero", axis=axis("Memory [GB]", grid=False), scale={"zero": True})
+    bar = layer(
+        {"type": "bar", "height": {"band": 0.8}},
+        x=x,
+        color=nominal("label", scale=scale, legend=legend_below(max(labels, key=len), title=None)),
+        order=quantity("rank"),
+        tooltip=_tip(GPU_MEMORY_COLUMNS, "kind"),
+    )
+    capacity = {"aggregate": [{"op": "max", "field": "capacity", "as": "capacity"}]}
+    rule = layer(rule_mark(strokeDash=[4, 3], strokeWidth=2, color=INK), capacity, x=quantity("capacity"))
+    return {
+        "height": 44,
+        "transform": [{"calculate": f"indexof({list(labels)}, datum.label)", "as": "rank"}],
+        "layer": [bar, rule],
+    }
 
 
 @cache

@@ -4,7 +4,8 @@ from functools import partial
 
 import streamlit as st
 
-from engine.insight.memory.gpu_memory import gpu_memory_sentence
+from engine.hardware.devices.gpu import memory_bytes
+from engine.insight.memory.gpu_memory import gpu_memory, gpu_memory_finding
 from engine.insight.memory.latency import Sensitivity
 from engine.insight.memory.near_data import NearDataPair
 from engine.insight.memory.under_load import LoadedLatency
@@ -19,10 +20,21 @@ from pages.ui.plain import escape_markdown
 
 def draw(scenario: Scenario) -> None:
     """Draw the charts for this model on this machine, after its GPU memory by kind."""
-    if held := gpu_memory_sentence(scenario):
-        st.caption(escape_markdown(held))
+    _draw_gpu_memory(scenario)
     draw_known = partial(_draw_findings, scenario)
     later.draw_when_known("Estimating about 600 machines", draw_known, findings.memory_findings, scenario)
+
+
+def _draw_gpu_memory(scenario: Scenario) -> None:
+    """Draw the fullest GPU's memory by kind; nothing for a machine without a GPU."""
+    if not (kinds := gpu_memory(scenario)):
+        return
+    capacity = memory_bytes(scenario.machine)
+    frame = memory_tables.gpu_memory(kinds, capacity)
+    subtitle = "Memory of the fullest GPU during a batch, by kind [GB]; dashed: what the GPU has"
+    title = gpu_memory_finding(kinds, capacity)
+    spec = memory_charts.gpu_memory(tuple(frame.label))
+    chart.draw(frame, spec, key="gpu-memory", title=title, subtitle=subtitle, columns=memory_tables.GPU_MEMORY_COLUMNS)
 
 
 def _draw_findings(scenario: Scenario, all_findings: findings.MemoryFindings | str) -> None:

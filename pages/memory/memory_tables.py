@@ -39,7 +39,19 @@ NEAR_DATA_COLUMNS = {
     "link_off": "Link busy, near-data off [ms]",
 }
 SIZE_COLUMNS = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
+GPU_MEMORY_COLUMNS = {"kind": "Kind", "held": "Memory [GB]", "capacity": "GPU memory [GB]"}
 LOAD_COLUMNS = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
+
+
+def gpu_memory(kinds: Mapping[str, float], capacity: float) -> pd.DataFrame:
+    """Return a GPU's memory by kind: kind, held, capacity [GB], label.
+
+    `label` is the name of a kind with its memory, as the legend shows it.
+    """
+    rows = [
+        (kind, nbytes / GB, capacity / GB, f"{kind.capitalize()}: {figure(nbytes / GB, 'GB')}") for kind, nbytes in kinds.items()
+    ]
+    return pd.DataFrame(rows, columns=["kind", "held", "capacity", "label"])
 
 
 def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:

@@ -45,6 +45,8 @@ STAGE_COLOURS: dict[str, str] = {
     "Other": "#a09a92",
 }
 
+MEMORY_KINDS = ("#d9622b", "#e8b04a", "#5b7bb4", "#8a6bb1", "#2f9e9b")  # rows, optimizer state, layers, activations, vectors
+
 
 def systems() -> tuple[str, ...]:
     """Return all training systems in the order of their papers, then those of new files."""

@@ -5,7 +5,7 @@ import pytest
 from engine.estimate import estimate
 from engine.estimates import estimates
 from engine.hardware.devices.gpu import memory_bytes
-from engine.insight.memory.gpu_memory import gpu_memory, gpu_memory_sentence
+from engine.insight.memory.gpu_memory import gpu_memory, gpu_memory_finding
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
@@ -24,7 +24,9 @@ def test_memory_by_kind_adds_up_to_what_the_gpu_must_hold():
     assert kinds["optimizer state"] == pytest.approx(1.17e9 / 8, rel=0.02)
     assert kinds["vectors"] == pytest.approx(4 * 2 * 1024 * (3 * 2628 + 8) * 512)
     assert kinds["rows"] < kinds["activations"] + kinds["vectors"] < memory_bytes(V4.machine)
-    assert gpu_memory_sentence(V4).startswith("During a batch the fullest GPU holds")
+    finding = gpu_memory_finding(kinds, memory_bytes(V4.machine))
+    assert finding.startswith(f"The fullest GPU holds {sum(kinds.values()) / 1e9:.0f} GB of its 288 GB during a batch, ")
+    assert finding.endswith("of it activations") and kinds["activations"] == max(kinds.values())
 
 
 def test_activations_grow_with_layers_width_events_and_samples():
@@ -44,7 +46,9 @@ def test_a_batch_beyond_the_memory_is_refused_with_a_smaller_batch_as_the_remedy
     assert not refused.ran and "lower data.batch_size" in refused.outcome
     fewer = estimate(with_values(V4, {"machine.num_gpus": 4}))
     assert not fewer.ran and "GPUs" not in fewer.outcome and "machine.num_gpus=4 of mi350x" in fewer.outcome
-    assert gpu_memory_sentence(with_values(preset("dlrm-kaggle").scenario, {"system": "cpu-only"})) == ""
+    finding = gpu_memory_finding(gpu_memory(with_values(V4, asked)), memory_bytes(V4.machine))
+    assert finding.startswith("A batch needs") and "of a GPU that has 288 GB" in finding
+    assert gpu_memory(with_values(preset("dlrm-kaggle").scenario, {"system": "cpu-only"})) == {}
 
 
 def test_time_to_target_is_set_up_training_and_evaluations():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from ...core.arithmetic import total
-from ...core.figures import figure
+from ...core.figures import figure, percent
 from ...hardware.devices.gpu import word_bytes
 from ...scenario.scenario import Scenario, per_table
 from ...schedule.machine import settle
@@ -39,14 +39,10 @@ def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
     }
 
 
-def gpu_memory_sentence(scenario: Scenario) -> str:
-    """Return a sentence about the fullest GPU's memory; "" without a GPU.
-
-    The kinds are named largest first.
-    """
-    kinds = gpu_memory(scenario)
-    if not kinds:
-        return ""
-    ordered = sorted(kinds.items(), key=lambda kind: -kind[1])
-    parts = ", ".join(f"{figure(nbytes / GB, 'GB')} of {name}" for name, nbytes in ordered)
-    return f"During a batch the fullest GPU holds {figure(total(kinds.values()) / GB, 'GB')}: {parts}."
+def gpu_memory_finding(kinds: Mapping[str, float], capacity: float) -> str:
+    """Return a finding on the fullest GPU's bytes by kind beside its capacity [B]."""
+    held, largest = total(kinds.values()), max(kinds, key=lambda kind: kinds[kind])
+    most = f"{percent(kinds[largest] / held)} of it {largest}"
+    if held > capacity:
+        return f"A batch needs {figure(held / GB, 'GB')} of a GPU that has {figure(capacity / GB, 'GB')}, {most}"
+    return f"The fullest GPU holds {figure(held / GB, 'GB')} of its {figure(capacity / GB, 'GB')} during a batch, {most}"

@@ -5,7 +5,10 @@ from functools import cache
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.hardware.devices.gpu import memory_bytes
+from engine.insight.memory import gpu_memory
 from engine.insight.memory.near_data import NearDataPair
+from engine.scenario.presets import preset, preset_names
 from pages.design_page import details
 from pages.memory import findings, memory_charts, memory_tables
 from tests import apps
@@ -49,6 +52,18 @@ def test_every_chart_draws_only_columns_that_its_table_has():
         assert fields(spec) <= set(table.columns) and len(table) > 5, name
     assert rows.loses.dropna().tolist() == ["679 ns", "601 ns"]
     assert rows.name.dropna().tolist() == ["cxl-b, cxl-d", "cxl", "dram"]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_gpus_memory_by_kind_is_drawn_for_every_preset_that_has_a_gpu(name):
+    asked = preset(name).scenario
+    kinds = gpu_memory.gpu_memory(asked)
+    capacity = memory_bytes(asked.machine)
+    frame = memory_tables.gpu_memory(kinds, capacity)
+    spec = memory_charts.gpu_memory(tuple(frame.label))
+    assert fields(spec) <= {*frame.columns, "rank"} and (frame.held >= 0).all() and len(frame) == 5
+    assert 1e9 * frame.held.sum() == pytest.approx(sum(kinds.values())) and (frame.capacity == capacity / 1e9).all()
+    assert frame.held.sum() <= capacity / 1e9, gpu_memory.gpu_memory_finding(kinds, capacity)
 
 
 def test_lines_that_end_close_together_share_a_name():

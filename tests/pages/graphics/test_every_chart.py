@@ -53,6 +53,9 @@ SPECS = {
     "fault_charts.loss_bars": fault_charts.loss_bars(100.0),
     "fault_charts.period_chart": fault_charts.period_chart((), 0.1, 1.0, 100.0),
     "fault_charts.fault_timeline": fault_charts.fault_timeline(),
+    "memory_charts.gpu_memory": memory_charts.gpu_memory(
+        ("Rows: 75 GB", "State: 1 GB", "Layers: 1 GB", "Activations: 9 GB", "Vectors: 5 GB")
+    ),
     "memory_charts.latency": memory_charts.latency(),
     "memory_charts.near_data": memory_charts.near_data(),
     "memory_charts.load": memory_charts.load(),
