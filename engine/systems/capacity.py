@@ -357,9 +357,10 @@ def _gpu(s: Scenario, system: System) -> str:
         return ""
     hbm_bytes = system.nbytes_by_memory(s).get("hbm", 0.0)
     if not hbm_bytes:
+        narrower = "or model.hstu_layers, shorten the histories" if is_sequential(s.model) else "or the MLP widths"
         return (
             f"machine.gpu={s.machine.gpu} has {_gib(capacity)}, but MLPs, gradients and activations need {_gib(need)}; "
-            "lower data.batch_size or the MLP widths, or choose a larger GPU."
+            f"lower data.batch_size {narrower}, or choose a larger GPU."
         )
     room = room_for_tables(s, free_bytes := capacity - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"

@@ -47,7 +47,9 @@ def model_name(scenario: Scenario) -> str:
 
 
 def _energy_words(ratio: float) -> str:
-    """Return energy against the baseline's: "76.2 % less", or "3.10 × the" from double on."""
+    """Return energy against the baseline's: "76.2 % less", "3.10 × the" from double on, or "the same"."""
+    if abs(ratio - 1) < SAME_SHARE:
+        return "the same"
     return f"{factor(ratio)} the" if ratio >= 2 else f"{percent(abs(1 - ratio))} {'less' if ratio <= 1 else 'more'}"
 
 

@@ -23,6 +23,7 @@ from engine.analysis.verdict.report.sentences import (
 )
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
+from engine.hardware.framework import agreement_sentences
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.answers.question import CHOSEN_BASELINE, default_baseline
@@ -93,6 +94,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
             unpriced_sentence(verdict),
             unavailable_sentence(best_row),
             headline_only_sentence(best_row),
+            *(agreement_sentences(best_row.scenario.machine) if best_row.scenario is not None else ()),
         ]
     st.caption(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in sentences if sentence))
 

@@ -47,9 +47,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
     )
     if has_divided_tables(scenario):
         _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
-    _section(
-        "Does memory matter? The GPU by kind, the CXL link, near-data compute, load", MEMORY, lambda: memory_panel.draw(scenario)
-    )
+    _section("Does memory matter? GPU memory, the CXL link, near-data compute, load", MEMORY, lambda: memory_panel.draw(scenario))
     if result.ran:
         _section("Which knob matters? Step time over every knob that acts", "knobs section", lambda: every_knob.draw(scenario))
         _section(

@@ -1,7 +1,10 @@
 """GPU memory by kind and the time to target of a sequence recommender, as a person would add them up."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from engine.analysis.verdict.report.sentences import unpriced_sentence
 from engine.estimate import estimate
 from engine.estimates import estimates
 from engine.hardware.devices.gpu import memory_bytes
@@ -79,3 +82,15 @@ def test_an_estimate_names_what_would_shorten_histories_and_cautions_about_long_
     assert not any(
         "before each collective" in note for note in estimate(with_values(scenario, {"machine.framework": "pytorch"})).notes
     )
+
+
+def test_what_does_not_fit_a_gpu_names_what_shortens_histories():
+    alone = estimate(with_values(V4, {"system": "cxl", "machine.gpu": "h100-sxm", "machine.num_gpus": 1}))
+    assert "model.hstu_layers, shorten the histories, or choose a larger GPU" in alone.outcome
+
+
+def test_the_gpu_of_the_question_without_a_price_is_named_as_such():
+    verdict = SimpleNamespace(question=SimpleNamespace(base=V4), unpriced=("h200", "mi350x"))
+    assert "h200, mi350x. mi350x is the GPU of the scenario" in unpriced_sentence(verdict)
+    verdict.unpriced = ("h200",)
+    assert "GPU of the scenario" not in unpriced_sentence(verdict)

@@ -106,3 +106,8 @@ def test_the_reason_names_what_the_beaten_waits_for_and_what_paces_the_fastest(n
     for result in found.values():
         waits = comparison._waits(result)
         assert sum(waits.values()) == pytest.approx(result.results["Step time [ms]"], rel=1e-6)
+
+
+def test_energies_that_hardly_differ_are_the_same():
+    found = estimates.estimates_by_system(preset("nvidia-hstu").scenario, ("torchrec-uvm", "all-hbm"))
+    assert headline.headline(found["torchrec-uvm"], found).endswith(": as fast as All in HBM, with the same energy")

@@ -235,9 +235,11 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
 def unpriced_sentence(verdict: Verdict) -> str:
     """Return a sentence on the GPUs that were left out because they have no price.
 
-    Return "" without such GPUs.
+    The GPU of the scenario is named as such. Return "" without such GPUs.
     """
-    return f"Left out, because they have no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
+    gpu, names = verdict.question.base.machine.gpu, ", ".join(verdict.unpriced)
+    own = f" {gpu} is the GPU of the scenario: machine.assume can give a price." if gpu in verdict.unpriced else ""
+    return f"Left out, because they have no published price: {names}.{own}" if verdict.unpriced else ""
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
