@@ -18,6 +18,7 @@ from ..estimate import estimate as estimated
 from ..estimates import estimates
 from ..full_runs import full_runs
 from ..insight.fitting.fit import fit_file, lookups_of
+from ..insight.fitting.histories.fit import window_of
 from ..insight.fitting.reports import fit_warnings
 from ..results.citations import bibtex
 from ..results.result import Result
@@ -195,7 +196,8 @@ def decide(
 def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
     """Return a scenario whose tables and data resemble those of a file, frame or trace.
 
-    Warns where the fit may be wrong.
+    Warns where the fit may be wrong. Histories that the file's format or `mapping` states become sequences, cut at the base's
+    `history_cap` if it has one.
 
     >>> from pathlib import Path
     >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
@@ -208,7 +210,7 @@ def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns =
     with data_file(file, mapping) as path:
         if path is None:
             raise BadInput("ep.fit(None) has no file to fit; give a path or a frame.")
-        workload_fit = fit_file(lookups_of(path))
+        workload_fit = fit_file(lookups_of(path, histories=True), window=window_of(start))
     for sentence in fit_warnings(workload_fit):
         warnings.warn(sentence, stacklevel=2)
     return workload_fit.scenario(start)

@@ -17,8 +17,15 @@ from .arrow_columns import is_list, plain_type
 from .knob_values import short_text
 
 LABELS = ("label", "labels", "click", "clicks", "clicked", "clk", "is_click", "is_clicked", "target", "y")
-KEYS = ("label", "ids", "dense", "time")  # of a mapping that name columns, in the order in which they are written
-LIST_KEYS = ("ids", "dense", "columns")  # keys whose values are lists
+KEYS = (
+    "label",
+    "ids",
+    "dense",
+    "time",
+    "user",
+    "history",
+)  # of a mapping that name columns, in the order in which they are written
+LIST_KEYS = ("ids", "dense", "columns", "history")  # keys whose values are lists
 EXAMPLE = 'mapping={"label": "clicked", "ids": ["user", "item"], "dense": ["age"]}'
 EARLIEST_SECONDS = 10**8  # seconds since 1970, the least of a column of times: smaller numbers are hours, or days of a month
 Columns = Mapping[str, Any]
@@ -70,7 +77,7 @@ def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
     """
     if "format" in mapping:
         return names
-    if not mapping.get("ids"):
+    if not mapping.get("ids") and not mapping.get("history"):
         raise BadInput(f"mapping names no ids; write {EXAMPLE}.")
     column_names: list[str] = []
     for key in KEYS[1:]:

@@ -8,17 +8,20 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core import figures
 from ..insight.fitting import reports
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
+from ..insight.fitting.histories.fit import window_of
+from ..insight.fitting.histories.report import as_json
 from ..insight.fitting.tally import tallies
 from ..paths import user_path
 from ..scenario.presets import DEFAULT
 from ..sweep import links
 from ..validation.workload_figures import Figure, acceptance_figures
+from ..workload.readers.layouts import ANCHORS
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, amount
 
@@ -46,6 +49,11 @@ def add(commands: Subparsers) -> None:
     fit.add_argument(
         "--rows", choices=("fitted", "seen"), default="fitted", help="of tables: those expected in the long run, or those seen"
     )
+    histories = fit.add_argument_group("histories of users", "replace what the file's format or mapping states of them")
+    histories.add_argument("--user", metavar="COLUMN", help="column of the users whose events make histories")
+    histories.add_argument("--history", metavar="COLUMN,...", help="columns of ids of the events, or of lists of them")
+    histories.add_argument("--anchors", choices=ANCHORS, help="what a sample is: each event in a row's lists, or the row")
+    histories.add_argument("--bags", action="store_true", help="read one lookup a sample of each column, no histories")
     fit.set_defaults(call=call_fit)
     count = parts.add_parser("count", help="count every lookup of a data file or trace exactly, table by table")
     count.add_argument("file", type=user_path, metavar="FILE", help=FILE_HELP)
@@ -70,20 +78,30 @@ def call_fit(arguments: argparse.Namespace) -> int:
     selection = scenario_arguments.selected_scenario(arguments)
     watch = progress_bar.PacedBar()
     with progress_bar.visible_bar():
-        file = lookups_of(arguments.file, watch)
-        generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
+        file = lookups_of(arguments.file, watch, not arguments.bags, statement_of(arguments))
+        window = window_of(selection.scenario)
+        generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch, window)
     scenario = generator_fit.scenario(selection.scenario)
     if arguments.toml:
         output.write(arguments.toml, reports.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
     if arguments.json:
-        content = {
+        content: dict[str, Any] = {
             "tables": reports.fit_rows(generator_fit),
             "hits": reports.hit_rate_rows(generator_fit),
             "warnings": list(reports.fit_warnings(generator_fit)),
         }
+        if generator_fit.histories:
+            content["histories"] = as_json(generator_fit.histories, generator_fit.titles)
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
     output.write_for_people(reports.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
+
+
+def statement_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of a mapping that the arguments state."""
+    history = [column.strip() for column in (arguments.history or "").split(",") if column.strip()]
+    stated = {"user": arguments.user, "history": history, "anchors": arguments.anchors}
+    return {key: words for key, words in stated.items() if words}
 
 
 def call_count(arguments: argparse.Namespace) -> int:
@@ -98,12 +116,12 @@ def call_count(arguments: argparse.Namespace) -> int:
 
 def call_describe(arguments: argparse.Namespace) -> int:
     """Print a file's description, and a mapping that makes the file readable; return 0."""
-    from ..insight.fitting.description import as_json, describe  # late: Arrow takes a third of a second
+    from ..insight.fitting import description as descriptions  # late: Arrow takes a third of a second
 
     watch = progress_bar.PacedBar()
     with progress_bar.visible_bar():
-        description = describe(arguments.file, watch)
-    output.write_json_or(arguments.json, as_json(description), description_report(description))
+        description = descriptions.describe(arguments.file, watch)
+    output.write_json_or(arguments.json, descriptions.as_json(description), description_report(description))
     return 0
 
 

@@ -41,16 +41,27 @@ class HistoryLaw(NamedTuple):
             return self.mean**power
         return _clipped_moment(self.mu, self.sigma, self.cap, power)
 
+    def share_up_to(self, events: int) -> float:
+        """Return the share of histories of at most `events`, rounded to whole events."""
+        if events >= self.cap or not self.sigma:
+            return float(events >= min(self.mean, self.cap))
+        return _below((log(events + 0.5) - self.mu) / self.sigma)
+
 
 def history_law(s: Scenario) -> HistoryLaw:
     """Return the law of the longest sequence feature's lengths; raises BadKnob for an impossible spread."""
     columns = zip(per_table(s.model, "feature_kind"), per_table(s.model, "pooling"), length_cv(s), strict=True)
     mean, cv = max((float(lookups), cv) for kind, lookups, cv in columns if kind == "sequence")
-    return _law(mean, cv, float(s.data.history_cap or inf))
+    return cut_law(mean, cv, float(s.data.history_cap or inf))
+
+
+def widest_spread(mean: float, cap: float) -> float:
+    """Return the largest coefficient of variation with this mean and cap."""
+    return _spread(mean, MOST_SIGMA, cap) if mean < cap else 0.0
 
 
 @lru_cache(maxsize=64)
-def _law(mean: float, cv: float, cap: float) -> HistoryLaw:
+def cut_law(mean: float, cv: float, cap: float) -> HistoryLaw:
     """Return the law with this mean and spread of lengths up to `cap`; raises BadKnob."""
     if mean > cap:
         raise BadKnob(

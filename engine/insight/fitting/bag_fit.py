@@ -18,17 +18,19 @@ class BagFit(NamedTuple):
     length_cv: spread of bag lengths, as a coefficient of variation.
     empty: share of bags that are empty in the file.
     mean: exact mean length in the file.
+    is_history: whether the lookups are a user's history, which has a law of lengths of its own.
     """
 
     pooling: int = 1
     length_cv: float = 0.0
     empty: float = 0.0
     mean: float = 1.0
+    is_history: bool = False
 
     @property
     def generated_empty(self) -> float:
         """The share of empty bags that the generator draws by this fit."""
-        return float(chances(self.pooling, self.length_cv)[0]) if self.length_cv else 0.0
+        return float(chances(self.pooling, self.length_cv)[0]) if self.length_cv and not self.is_history else 0.0
 
 
 def bag_fit(lengths: Ints | int) -> BagFit:

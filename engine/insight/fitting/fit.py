@@ -1,6 +1,7 @@
 """Fit the generator to a file: popularity and bag lengths of tables, locality, click rate.
 
-Blocks of the file that are held back from the fit tell how closely the generator follows.
+Blocks of the file that are held back from the fit tell how closely the generator follows. Histories that a file states have each
+event counted once.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ import numpy as np
 from ...caches.stack_distance import HitCurve, curve
 from ...core.arrays import Floats, Ints
 from ...errors import BadFile
-from ...scenario.scenario import Scenario, with_values
+from ...scenario.scenario import Scenario, is_sequential, with_values
 from ...workload.locality import LocalityStream
 from ...workload.popularity import zipf
 from ...workload.readers import formats
@@ -34,9 +35,10 @@ from .counting import (
     held_back_shares,
     rarity,
 )
+from .histories.fit import HistoryFit, HistoryWindow, expected_duplicates, fit_histories
 from .law import Law, fit_law
 
-SINGLE_LOOKUPS = BagFit()
+SINGLE_LOOKUPS, DEFAULT_WINDOW = BagFit(), HistoryWindow()
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.3)  # of each table's rows, held by an LRU cache of its own
 SPAN_LOOKUPS, WATCHED_TABLES = 1 << 17, 12  # lookups that caches serve in a row, in so many tables
 BISECTIONS, MOST_LOCALITY, EQUAL_HITS = 6, 0.9, 0.003  # hit rates nearer than this need none
@@ -75,6 +77,7 @@ class GeneratorFit:
     click_rate: share of clicks; None without labels.
     dense: dense features of a sample; None where the file has none.
     columns: the file's column of each table; () where the columns are not known.
+    histories: the fit of users' histories; None where the file states none.
     """
 
     name: str
@@ -89,10 +92,16 @@ class GeneratorFit:
     click_rate: float | None
     dense: int | None
     columns: tuple[str, ...] = ()
+    histories: HistoryFit | None = None
 
     def title(self, table: int) -> str:
         """Return the name of a table's column, or "table 3", counted from 1."""
         return self.columns[table] if self.columns else f"table {table + 1}"
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The names of all tables' columns."""
+        return tuple(map(self.title, range(len(self.tables))))
 
     @property
     def changes(self) -> Mapping[str, Any]:
@@ -112,6 +121,7 @@ class GeneratorFit:
             **{f"data.{name}": column for name, column in zip(names, zip(*laws, strict=True), strict=True)},
             "data.locality": self.locality,
         }
+        knob_values |= self.histories.knobs(len(self.tables)) if self.histories else {}
         return knob_values if self.click_rate is None else knob_values | {"data.click_rate": self.click_rate}
 
     def scenario(self, base: Scenario) -> Scenario:
@@ -120,26 +130,62 @@ class GeneratorFit:
         Raises BadKnob where they do not suit the base's other knobs.
         """
         widths = base.model.bottom_mlp
-        bottom = {} if self.dense is None else {"model.bottom_mlp": (self.dense, *widths[1:])}
+        bottom: dict[str, Any] = {} if self.dense is None else {"model.bottom_mlp": (self.dense, *widths[1:])}
+        if not self.histories and is_sequential(base.model):
+            bottom |= {"model.feature_kind": "bag", "model.interaction": "concat"}
         return with_values(base, {**self.changes, **bottom})
 
 
-def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
-    """Open a file of lookups, with labels or without; raises BadFile."""
-    return kinds.read_trace(path, watch) if kinds.is_trace(path) else formats.read_file(path, watch, labels=False)
+def lookups_of(
+    path: Path, watch: Watch = unwatched, histories: bool = False, statement: Mapping[str, Any] = formats.NO_STATEMENT
+) -> Lookups:
+    """Open a file of lookups, with labels or without; raises BadFile.
+
+    With `histories` the file's order and the histories that its format or mapping states are kept. `statement` has keys of a
+    mapping that replace the file's own.
+    """
+    if kinds.is_trace(path):
+        if statement:
+            raise BadFile(f"{path.name} is a trace, whose lookups belong to no users; leave out {', '.join(statement)}.")
+        return kinds.read_trace(path, watch)
+    return formats.read_file(path, watch, labels=False, histories=histories, statement=statement)
 
 
-def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> GeneratorFit:
+def fit_file(
+    file: Lookups,
+    max_samples: int = MOST_SAMPLES,
+    open_ended: bool = True,
+    watch: Watch = unwatched,
+    window: HistoryWindow = DEFAULT_WINDOW,
+) -> GeneratorFit:
     """Fit the generator to a file; raises BadFile where no table has lookups.
 
     At most `max_samples` samples are counted, spread over the file. Where ids are hashed, the number of rows is not known: with
     `open_ended` a table gets the rows that such data is expected to use in the long run, else the rows that were seen. `watch` is
-    called with the share done, and the table.
+    called with the share done, and the table. Histories are cut by `window`.
+    """
+    if not isinstance(file, Recording) or not file.histories:
+        return _fit(file, file if isinstance(file, Recording) else None, None, max_samples, open_ended, watch)
+    histories, events = fit_histories(file, window, lambda share, words: watch(0.1 * share, words))
+    fitted = _fit(events, file, histories, max_samples, open_ended, watch)
+    return replace(fitted, histories=replace(histories, expected=expected_duplicates(histories, fitted.scenario)))
+
+
+def _fit(
+    file: Lookups, log: Recording | None, histories: HistoryFit | None, max_samples: int, open_ended: bool, watch: Watch
+) -> GeneratorFit:
+    """Fit the generator to the lookups of a file, in which each event of a history is once; raises BadFile.
+
+    `log` is the file, if it has labels or columns.
     """
     table_fits, sizes, rarities = _laws(file, max_samples, open_ended, not file.hashed, watch)
-    if not sizes:
+    if histories and histories.fields.user is not None:
+        sizes.pop(histories.fields.user, None)
+        table_fits[histories.fields.user] = _users_fit(histories, table_fits[histories.fields.user], file, open_ended)
+    reused_tables = [table for table in sizes if not histories or table in histories.fields.events]
+    if not reused_tables:
         raise BadFile(f"{file.name} has no lookups to fit, or too few for held-back blocks; give a file with more lookups.")
-    locality, hits = _locality(file, [table_fits[table] for table in sizes], watch)
+    locality, hits = _locality(file, [table_fits[table] for table in reused_tables], watch)
     for position, table in enumerate(sizes):
         watch(0.85 + 0.15 * position / len(sizes), f"held-back blocks of table {table + 1}")
         table_fits[table] = replace(
@@ -148,7 +194,10 @@ def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = 
                 generated_counts(_stream(table_fits[table], locality), sizes[table]), table_fits[table].law.rows
             ),
         )
-    log = file if isinstance(file, Recording) else None
+    if histories:
+        bags = BagFit(histories.pooling, histories.length_cv, 0.0, histories.mean, is_history=True)
+        for table in histories.fields.events:
+            table_fits[table] = replace(table_fits[table], bags=bags)
     clicks = float(f"{np.clip(log.labels.mean(), 0.001, 0.999):.4g}") if log and log.labelled else None
     dense = log.dense.shape[1] if log and (log.labelled or log.dense.shape[1] > 1) else None
     return GeneratorFit(
@@ -164,7 +213,18 @@ def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = 
         clicks,
         dense,
         log.fields if log else (),
+        histories,
     )
+
+
+def _users_fit(histories: HistoryFit, by_blocks: TableFit, file: Lookups, open_ended: bool) -> TableFit:
+    """Return the fit of the users' table to the samples of each user, all of which are counted.
+
+    Held-back blocks say nothing where a user's samples stand together.
+    """
+    rows = histories.users if file.hashed else max(histories.users, by_blocks.law.rows)
+    law = fit_law(histories.user_rows, rows, open_ended=open_ended and file.hashed)
+    return TableFit(by_blocks.table, histories.users, SINGLE_LOOKUPS, law, HeldBackShares(), HeldBackShares())
 
 
 def _laws(

@@ -91,6 +91,8 @@ def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
     counts = counts[counts > 0]
     if rows < 2:
         return Law(1)
+    if _is_even(counts, rows, open_ended):
+        return Law(rows)
     usage = usage_curves(counts)
     plain_law, misfit = _fitted(usage, rows, 0.0, open_ended)
     largest = np.sort(counts)[-2:]
@@ -99,6 +101,16 @@ def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
         hot_row_law, hot_row_misfit = _fitted(usage, rows, share, open_ended)
         return hot_row_law if hot_row_misfit < WORTH_MISFIT * misfit else plain_law
     return plain_law
+
+
+def _is_even(counts: Ints, rows: int, open_ended: bool) -> bool:
+    """Return whether rows are used no less evenly than by chance alone: the variance of their uses is at most the mean.
+
+    Where new ids may follow, rows that are used a few times say nothing about those that are not.
+    """
+    lookups, squares = float(counts.sum()), float(counts.astype(np.float64) @ counts)
+    mean = lookups / rows
+    return (not open_ended or mean >= SURE_USES) and squares / rows - mean**2 <= mean
 
 
 def _fitted(usage: UsageCurves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:

@@ -16,6 +16,7 @@ from ...scenario.sequences import sequence_note
 from ...version import PROGRAM
 from .counting import TOP_SHARES, Lookups
 from .fit import SHARES, GeneratorFit, TableFit
+from .histories.report import history_sentences, history_warnings
 from .tally import UseSpectrum
 
 FAR_SHARE, FAR_HIT_RATE = 0.05, 0.03  # shares of lookups from which on a fit is called off
@@ -74,8 +75,10 @@ def hit_rate_rows(fitted: GeneratorFit) -> list[Row]:
 
 def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the fit."""
-    if sequences := sequence_note([table_fit.bags.mean for table_fit in fitted.tables]):
+    if sequences := sequence_note([0 if table_fit.bags.is_history else table_fit.bags.mean for table_fit in fitted.tables]):
         yield sequences
+    if fitted.histories:
+        yield from history_warnings(fitted.histories, fitted.titles)
     ill_fitting = sorted(
         (table_fit for table_fit in fitted.tables if table_fit.file_shares.largest_gap(table_fit.fit_shares) > FAR_SHARE),
         key=lambda table_fit: -table_fit.file_shares.largest_gap(table_fit.fit_shares),
@@ -102,6 +105,11 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
             f"With the fit, an LRU cache hits up to {figure(100 * hit_gap)} points more or less than with the file, at any "
             "locality; reuse in the file follows another law."
         )
+    yield from _sample_warnings(fitted)
+
+
+def _sample_warnings(fitted: GeneratorFit) -> Iterator[str]:
+    """Yield the warnings about the lengths of bags, and about samples that are too few or unlike generated ones."""
     emptier = [table_fit for table_fit in fitted.tables if abs(table_fit.bags.empty - table_fit.bags.generated_empty) > FAR_SHARE]
     if emptier:
         worst_bags = max(emptier, key=lambda table_fit: abs(table_fit.bags.empty - table_fit.bags.generated_empty)).bags
@@ -167,6 +175,8 @@ def fit_report(fitted: GeneratorFit) -> str:
         "  " + "   ".join(f"{name.partition(' [')[0]} {figure(number)}" for name, number in row.items())
         for row in hit_rate_rows(fitted)
     ]
+    if fitted.histories:
+        lines += ["", "Histories:", *(f"  {sentence}" for sentence in history_sentences(fitted.histories, fitted.titles))]
     return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in fit_warnings(fitted))]) + "\n"
 
 

@@ -6,6 +6,7 @@ A format is recognised by the file's name and first bytes, or named by the file'
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -19,22 +20,32 @@ from .samples import Watch, unwatched
 from .traces import kinds
 
 PARQUET, ZIP, NPY = b"PAR1", b"PK\x03\x04", b"\x93NUMPY"
+NO_STATEMENT: Mapping[str, Any] = {}
 BY_NAME: Mapping[str, Layout] = {layout.name: layout for layout in (*TEXTS, YAMBDA)}
 NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
-def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
+def read_file(
+    path: Path | str,
+    watch: Watch = unwatched,
+    labels: bool = True,
+    histories: bool = False,
+    statement: Mapping[str, Any] = NO_STATEMENT,
+) -> Recording:
     """Return the recording of a data file.
 
     watch: a function that is called with the share that is read, from 0 to 1, and a text.
     labels: True to refuse a file without labels.
+    histories: True to keep the file's order and the fields of histories, if its format or mapping states them.
+    statement: keys of a mapping that replace those of the file's own.
 
     Raises BadFile with the file's name and, if known, the line.
     """
     path = Path(path)
     if kinds.is_trace(path):
         raise BadFile(kinds.untrainable_reason(path, watch))
-    mapping_content, (head, packed) = mapping.read_mapping(path), first_bytes(path)
+    mapping_content, (head, packed) = {**mapping.read_mapping(path), **statement}, first_bytes(path)
+    as_read = partial(_labelled, path, labels=labels, histories=histories)
     name, format_name = short_path(path.name), str(mapping_content.get("format", ""))
     if format_name and format_name not in NAMES:
         raise BadFile(
@@ -51,32 +62,36 @@ def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -
         if arrays.PARTS.fullmatch(path.name) or format_name in ("torchrec", "mlperf") or head.startswith(NPY):
             mapping.refuse_idle(path, mapping_content, "arrays, whose names say what they are", mapping.KEYS[1:])
             return _unchanged(path, lambda: _arrays(path, format_name, watch))
-        from . import array_table  # late, as below
-
-        mapping.refuse_idle(path, mapping_content, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
-
-        def by_arrays(dlrm_layout: Layout | None) -> Layout | None:
-            if format_name and format_name not in BY_NAME and not (format_name == "dlrm" and dlrm_layout):
-                raise _other_format(path, format_name, "an archive of arrays")
-            base = BY_NAME.get(format_name) or (dlrm_layout if format_name == "dlrm" or not mapping_content else None)
-            return (
-                _labelled(path, mapping.layout(path, mapping_content, base) if mapping_content else base, labels)
-                if mapping_content or base
-                else None
-            )
-
-        return _unchanged(path, lambda: array_table.read_archive(path, name, by_arrays, watch))
+        return _archive(path, mapping_content, as_read, watch)
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
         mapping.refuse_idle(path, mapping_content, "Parquet, which has its own column names and types", mapping.TEXT_ALONE)
 
         def by_columns(names: tuple[str, ...]) -> Layout:
-            return _labelled(path, parquet_layout(path, mapping_content, names), labels)
+            return as_read(parquet_layout(path, mapping_content, names))
 
         return _unchanged(path, lambda: parquet.read_parquet(path, name, by_columns, watch))
-    layout = _labelled(path, text_layout(path, mapping_content, head, packed), labels)
+    layout = as_read(text_layout(path, mapping_content, head, packed))
     return _unchanged(path, lambda: _text(path, name, layout, watch))
+
+
+def _archive(path: Path, mapping_content: dict[str, Any], as_read: Callable[[Layout | None], Layout], watch: Watch) -> Recording:
+    """Read an archive of arrays; `as_read` completes its layout. Raises BadFile."""
+    from . import array_table  # late: Arrow takes a third of a second
+
+    mapping.refuse_idle(path, mapping_content, "an archive, which names its arrays itself", mapping.TEXT_ALONE)
+    format_name = str(mapping_content.get("format", ""))
+
+    def by_arrays(dlrm_layout: Layout | None) -> Layout | None:
+        if format_name and format_name not in BY_NAME and not (format_name == "dlrm" and dlrm_layout):
+            raise _other_format(path, format_name, "an archive of arrays")
+        base = BY_NAME.get(format_name) or (dlrm_layout if format_name == "dlrm" or not mapping_content else None)
+        if not mapping_content:
+            return base and as_read(base)
+        return as_read(mapping.layout(path, mapping_content, base))
+
+    return _unchanged(path, lambda: array_table.read_archive(path, short_path(path.name), by_arrays, watch))
 
 
 def _arrays(path: Path, format_name: str, watch: Watch) -> Recording:
@@ -123,15 +138,18 @@ def parquet_layout(path: Path, mapping_content: dict[str, Any], names: tuple[str
     return mapping.layout(path, mapping_content, base) if mapping_content or base is None else base
 
 
-def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
-    """Return the layout; raises BadFile for a layout without a label where `labels` are needed."""
+def _labelled(path: Path, layout: Layout | None, labels: bool, histories: bool) -> Layout:
+    """Return the layout, which keeps the file's order for `histories` that it states.
+
+    Raises BadFile for a layout without a label where `labels` are needed.
+    """
     assert layout is not None
     if labels and not layout.label:
         raise BadFile(
             f"{mapping.mapping_name(path)} names no label; without one a file can only be fitted and counted: write label = "
             '"COLUMN" to train on it.'
         )
-    return layout
+    return replace(layout, keeps_order=histories and bool(layout.history))
 
 
 def parts_of_file(path: Path) -> tuple[Path, ...]:

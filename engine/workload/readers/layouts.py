@@ -11,6 +11,7 @@ from typing import Any
 from .numbering import WHERE_THEY_FIT
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "==": eq, ">": gt, "<": lt}
+ANCHORS = ("events", "rows")  # what a sample of a file of histories is
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Layout:
     longest_id: the most hexadecimal digits of an id; 0 for ids of any kind.
     quotes: the meaning of quotation marks in a text; see `records`.
     time_format: the format in which times are written; see `times`.
+    user: the column of ids whose events make a history; "" where histories are not stated.
+    history: the columns of ids that a history's events have.
+    anchors: "events" if a row has lists of a user's events, each of which is a sample; "rows" if a row is a sample; "" to
+        conclude it from the type of the time's column.
+    keeps_order: True to keep the file's order and the times, in place of sorting by time.
     """
 
     name: str
@@ -51,6 +57,10 @@ class Layout:
     longest_id: int = 0
     quotes: str = ""
     time_format: str = ""
+    user: str = ""
+    history: tuple[str, ...] = ()
+    anchors: str = ""
+    keeps_order: bool = False
 
     @property
     def numbers_alone(self) -> tuple[str, ...]:
@@ -69,7 +79,9 @@ class Layout:
     @property
     def order(self) -> str:
         """A text on the order in which samples are trained."""
-        return f"by {self.time}, as files of this format may be sorted by user" if self.time else "the file's own order"
+        if not self.time or self.keeps_order:
+            return "the file's own order"
+        return f"by {self.time}, as files of this format may be sorted by user"
 
 
 AVAZU = Layout(
@@ -89,8 +101,20 @@ TAOBAO = Layout(
     time="timestamp",
     columns=USER_BEHAVIOR,
     known_labels=EVENTS,
+    user="user",
+    history=("item", "category"),
 )
 TAOBAO_ADS = Layout("taobao-ads", "clk", ("user", "adgroup_id", "pid"), time="time_stamp")
 MOVIELENS = Layout("movielens", "rating", ("userId", "movieId"), rule=">=", label_value=4.0, time="timestamp")
-YAMBDA = Layout("yambda", "played_ratio_pct", ("uid", "item_id", "is_organic"), rule=">=", label_value=50.0, time="timestamp")
-TEXTS = (AVAZU, TAOBAO, TAOBAO_ADS, MOVIELENS)
+YAMBDA = Layout(
+    "yambda",
+    "played_ratio_pct",
+    ("uid", "item_id", "is_organic"),
+    rule=">=",
+    label_value=50.0,
+    time="timestamp",
+    user="uid",
+    history=("item_id",),
+)
+KUAIRAND = Layout("kuairand", "is_click", ("user_id", "video_id"), time="time_ms", user="user_id", history=("video_id",))
+TEXTS = (AVAZU, TAOBAO, TAOBAO_ADS, MOVIELENS, KUAIRAND)

@@ -10,6 +10,9 @@
     rows = "hashed"              # into the model's rows; or "as they are", "first seen first", "hashed into 100000"
     lists = " "                  # the separator in cells with several ids; lists in Parquet need none
     quotes = "none"              # quotation marks are part of the text; "multiline": quoted cells may hold line ends
+    user = "user"                # the user whose events make a history
+    history = ["item"]           # columns of ids of a history's events; a fit makes sequences of them
+    anchors = "events"           # each event in a row's lists is a sample; or "rows": a row is a sample
 
 Without `rows`, the ids of a column are numbered in the order first seen if all of them fit into its table; otherwise they are
 hashed. A file without a `label` has only lookups, to which the generator can be fitted. `format = "taobao"` names a known format,
@@ -29,11 +32,26 @@ from typing import Any
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
 from ...paths import FileState, file_state
-from .layouts import Layout
+from .layouts import ANCHORS, Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, is_numbering
 from .records import LITERAL, MULTILINE, QUOTES
 
-KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists", "quotes", "time_format")
+HISTORY_KEYS = ("user", "history", "anchors")
+KEYS = (
+    "format",
+    "label",
+    "ids",
+    "dense",
+    "time",
+    "columns",
+    "delimiter",
+    "rows",
+    "lists",
+    "quotes",
+    "time_format",
+    *HISTORY_KEYS,
+)
+TEXT_KEYS = ("time", "delimiter", "rows", "lists", "quotes", "time_format", "user", "anchors")
 TEXT_ALONE = ("columns", "delimiter", "quotes")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
 SAVED = "# A guess of the columns, accepted in the explorer."
@@ -196,20 +214,20 @@ def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = No
     The mapping changes the layout `base` of a known format, if given. Raises BadFile.
     """
     name = mapping_name(path)
-    texts = {key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns") if key in mapping_content}
-    for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
+    texts = {
+        key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns", "history") if key in mapping_content
+    }
+    for key in ("label", *TEXT_KEYS):
         if not isinstance(mapping_content.get(key, ""), str):
             raise BadFile(f"{name}: {key} is not a text; write it in quotes.")
-    changes: dict[str, Any] = dict(texts) | {
-        key: mapping_content[key]
-        for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format")
-        if key in mapping_content
-    }
+    changes: dict[str, Any] = dict(texts) | {key: mapping_content[key] for key in TEXT_KEYS if key in mapping_content}
     if "label" in mapping_content:
         changes |= (
             _label(name, mapping_content["label"]) if mapping_content["label"] else {"label": "", "rule": "", "known_labels": ()}
         )
     mapped_layout = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
+    event_columns = (*filter(None, (mapped_layout.user,)), *mapped_layout.history)
+    mapped_layout = replace(mapped_layout, ids=(*mapped_layout.ids, *(c for c in event_columns if c not in mapped_layout.ids)))
     if not mapped_layout.ids:
         raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
     _check(name, mapped_layout)
@@ -250,12 +268,24 @@ def _check(name: str, mapped_layout: Layout) -> None:
         raise BadFile(
             f'{name}: time_format={mapped_layout.time_format[:40]!r} {fault}; write time = "COLUMN", time_format = "%d/%m/%Y".'
         )
+    _check_histories(name, mapped_layout)
     _check_once(name, mapped_layout)
+
+
+def _check_histories(name: str, mapped_layout: Layout) -> None:
+    """Raise BadFile for a statement of histories that lacks a part."""
+    if mapped_layout.anchors not in ("", *ANCHORS):
+        raise BadFile(f"{name}: anchors={mapped_layout.anchors[:40]!r} is not known; write {' or '.join(map(repr, ANCHORS))}.")
+    if (mapped_layout.user or mapped_layout.anchors) and not mapped_layout.history:
+        key = "user" if mapped_layout.user else "anchors"
+        raise BadFile(f'{name}: {key} has no effect without a history; write history = ["COLUMN", ...], or remove it.')
+    if mapped_layout.user in mapped_layout.history:
+        raise BadFile(f"{name}: {mapped_layout.user[:40]!r} is both user and history; name the columns of events as history.")
 
 
 def _check_once(name: str, mapped_layout: Layout) -> None:
     """Raise BadFile for a column that is named twice, or missing in `columns` without a header."""
-    for key, columns in (("ids", mapped_layout.ids), ("dense", mapped_layout.dense)):
+    for key, columns in (("ids", mapped_layout.ids), ("dense", mapped_layout.dense), ("history", mapped_layout.history)):
         if repeated_name := next((column for column in columns if columns.count(column) > 1), ""):
             raise BadFile(f"{name}: {key} names {repeated_name[:40]!r} twice; name each column once.")
     for column in mapped_layout.read_columns if mapped_layout.columns else ():

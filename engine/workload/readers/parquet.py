@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
+from ...core.arithmetic import total
 from ...core.figures import count, figure
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
@@ -22,8 +23,10 @@ from .lists import is_list
 from .recording import Recording
 from .samples import Watch, unwatched
 from .samples_from_columns import Rows, read_samples
+from .user_histories import has_events_in_lists
 
 ROWS = 1 << 16
+MOST_BATCH_NBYTES = 1 << 26  # bytes of the rows that are read together, whose lists may be long
 MOST_GROUP_NBYTES = 1 << 30  # bytes of one row group, which is unpacked as a whole
 FREE_ROWS = 1 << 20  # rows of a file of any size; each further row needs a byte, as a column of one value packs without end
 
@@ -93,10 +96,12 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
 
 def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
     """Raise BadFile for a column whose type does not suit its role in the layout."""
+    explodes = has_events_in_lists(layout, {column: schema.field(column).type for column in layout.read_columns})
     single = [(use, column) for use, column in (("label", layout.label), ("time", layout.time)) if column]
     single += [("dense", column) for column in layout.dense]
     for use, column in single:
         kind = schema.field(column).type
+        kind = kind.value_type if explodes and is_list(kind) else kind
         if is_list(kind) or not is_mappable(kind):
             raise BadFile(
                 f"{name}: {use} {column[:40]!r} is a column of {str(kind)[:60]}; map a column with one value per sample."
@@ -109,9 +114,15 @@ def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
             raise BadFile(f"{column_text}, which has no ids; map a column of whole numbers, texts or lists of them.")
 
 
+def _batch_rows(metadata: Any) -> int:
+    """Return the number of rows to read together: few where lists make them large."""
+    nbytes = total(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    return int(max(1, min(ROWS, MOST_BATCH_NBYTES * metadata.num_rows // max(nbytes, 1))))
+
+
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:
     row = 1
-    for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.read_columns), use_threads=False):
+    for batch in file.iter_batches(batch_size=_batch_rows(file.metadata), columns=list(layout.read_columns), use_threads=False):
         lines = np.arange(row, row + batch.num_rows)
         yield Rows(name, lines, {column: batch.column(column) for column in layout.read_columns})
         row += batch.num_rows

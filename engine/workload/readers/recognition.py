@@ -13,7 +13,7 @@ from ...version import PROGRAM
 from . import conversions as ways
 from . import criteo, foreign, published
 from .conversions import Conversion
-from .layouts import AVAZU, EVENTS, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
+from .layouts import AVAZU, EVENTS, KUAIRAND, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .mapping_text import has_label, mapping_text
 from .sniffing import FirstRows, first_rows
 
@@ -23,6 +23,7 @@ TITLES = {
     TAOBAO: "Taobao's UserBehavior.csv",
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
+    KUAIRAND: "KuaiRand's log_standard.csv",
 }
 MIN_EVEN_SHARE = 0.6  # least share of a table's first lines that have the commonest number of columns
 

@@ -5,7 +5,7 @@ The samples are in memory, or mapped from the disk.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,21 @@ from .numbering import IdIndex
 
 FEWEST = 40
 HELD_OUT_LEAST = 20
+
+
+class HistoryFields(NamedTuple):
+    """The fields of a recording that make histories.
+
+    user: the field of the user; None where each sample counts as another user's.
+    events: the fields of the events' ids.
+    in_rows: True if each sample has its history as a list; False if each sample is an event.
+    exploded: True if a row of the file had the events of a user as lists.
+    """
+
+    user: int | None
+    events: tuple[int, ...]
+    in_rows: bool
+    exploded: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +58,8 @@ class Recording:
     where_they_fit: True if ids are numbered in the order first seen wherever all of them fit into a table.
     labelled: False for a trace without labels, whose `labels` are all 0.
     fields: the names of the columns of ids; () if the format does not name them.
+    histories: the fields that make histories; None where they are not stated, or samples are sorted by time.
+    times: the samples' times, (N,), where they are kept beside samples in the file's order; else None.
     """
 
     name: str
@@ -60,6 +77,8 @@ class Recording:
     where_they_fit: bool = False
     labelled: bool = True
     fields: tuple[str, ...] = ()
+    histories: HistoryFields | None = None
+    times: Any = None
 
     @property
     def held_out_samples(self) -> int:

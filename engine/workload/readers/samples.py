@@ -32,12 +32,12 @@ class Samples:
     A file's number of samples is known only at its end.
     """
 
-    def __init__(self, arrays: list[Any], sort_index: int | None = None) -> None:
+    def __init__(self, arrays: list[Any], key_index: int | None = None, sorts: bool = True) -> None:
         """Start with empty arrays of the right types and shapes; samples end up sorted by one array.
 
-        `sort_index` is the position of that array among `arrays`; None keeps the order of the file.
+        `key_index` is the position of that array among `arrays`; without one, or unless it `sorts`, the order of the file stays.
         """
-        self.count, self._sort_index = 0, sort_index
+        self.count, self._key_index, self._sort_index = 0, key_index, key_index if sorts else None
         self._runs: list[int] = []  # the end of each sorted part in the files
         self._start(arrays)
 
@@ -74,11 +74,11 @@ class Samples:
 
         `change` returns the new keys from old keys. Raises MemoryError if the disk is full.
         """
-        assert self._sort_index is not None
+        assert self._key_index is not None
         in_memory, at_once = self.count - self._in_files, SORT_SAMPLES
-        self._arrays[self._sort_index][:in_memory] = change(self._arrays[self._sort_index][:in_memory])
+        self._arrays[self._key_index][:in_memory] = change(self._arrays[self._key_index][:in_memory])
         if self._files:
-            file, kind = self._files[self._sort_index], self._arrays[self._sort_index].dtype
+            file, kind = self._files[self._key_index], self._arrays[self._key_index].dtype
             for low in range(0, self._in_files, at_once):
                 file.seek(low * kind.itemsize)
                 keys = np.fromfile(file, kind, min(at_once, self._in_files - low))

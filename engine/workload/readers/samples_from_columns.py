@@ -14,12 +14,12 @@ from pyarrow import array, compute, types
 from ...core.arrays import Flags, Ints, Words
 from ...core.figures import count
 from ...errors import BadFile
-from . import cells
+from . import cells, user_histories
 from .ids import Place, id_tokens
 from .layouts import OPERATORS, Layout
 from .lists import MOST_LENGTH, ListTexts, is_list, join_fields
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, drop_largest, fold_tokens, hashed_rows
-from .recording import Recording, check_samples
+from .recording import HistoryFields, Recording, check_samples
 from .records import is_number
 from .samples import Samples, Watch, too_large_refusal, unwatched
 from .times import AmbiguousTimes, Times
@@ -59,6 +59,7 @@ class ColumnMemory:
         self.lists = {column: ListTexts(layout.lists) for column in layout.ids if layout.lists}
         self.times = Times(layout.time_format)
         self.values: dict[str, None] = {}  # of the label's column, in the order first seen
+        self.histories: HistoryFields | None = None
         self.records = 0
 
     def number_tokens(self, column: str, ids: Words) -> Words:
@@ -75,7 +76,7 @@ class ColumnMemory:
 
 def check_block(name: str, layout: Layout, rows: Rows) -> None:
     """Raise BadFile for the first cell in a block that the layout does not allow."""
-    _parts(layout, rows, ColumnMemory(name, layout))
+    _parts(layout, _as_events(layout, rows), ColumnMemory(name, layout))
 
 
 def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
@@ -89,8 +90,12 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
     columns, tables = ColumnMemory(name, layout), iter(tables)
     try:
         for table in tables:
+            rows_read = table
+            table = _as_events(layout, table)
             if not columns.records:
                 _check_lists(layout, table)
+                if layout.keeps_order:
+                    columns.histories = user_histories.history_fields(layout, table, table is not rows_read)
             has_lists = layout.lists != "" or any(is_list(table.columns[column].type) for column in layout.ids)
             dense, fields, labels, *extra_arrays = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
@@ -114,6 +119,8 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
     properties["where_they_fit"] = layout.rows == WHERE_THEY_FIT
     properties["indexes"] = tuple(None if index.is_full else index for index in columns.indexes.values())
     properties["labelled"], properties["fields"] = bool(layout.label), layout.ids
+    properties["histories"] = columns.histories
+    properties["times"] = extra_arrays[0] if layout.time and layout.keeps_order else None
     if not has_lists:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **properties)
     return _of_lists(Recording(name, dense, flat, labels, (), **properties), rows[:, 0].astype(np.int64), extra_arrays[-1])
@@ -157,7 +164,7 @@ def _samples(layout: Layout, lists: bool) -> Samples:
     kinds = [(np.float32, (max(len(layout.dense), 1),)), (np.uint64, (1 if lists else fields,)), (np.float32, ())]
     kinds += [(np.int64, ())] if layout.time else []
     kinds += [(np.uint16, (fields,))] if lists else []
-    return Samples([np.zeros((0, *shape), kind) for kind, shape in kinds], 3 if layout.time else None)
+    return Samples([np.zeros((0, *shape), kind) for kind, shape in kinds], 3 if layout.time else None, not layout.keeps_order)
 
 
 def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
@@ -175,8 +182,18 @@ def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
     for index, column in enumerate(layout.dense):
         dense[:, index] = np.log1p(np.maximum(cells.column_numbers(rows.columns[column], partial(rows.place, column)), 0.0))
     fields = [_field(layout, rows, column, columns) for column in layout.ids]
+    if columns.histories:
+        user_histories.check_events(layout, rows, [sizes for _, sizes in fields], columns.histories.in_rows)
     times = [columns.times(rows.columns[column], partial(rows.place, column)) for column in filter(None, (layout.time,))]
     return [dense, fields, labels, *times]
+
+
+def _as_events(layout: Layout, rows: Rows) -> Rows:
+    """Return a row for each event where rows have the events of a user as lists, else the rows."""
+    if not user_histories.has_events_in_lists(layout, {name: column.type for name, column in rows.columns.items()}):
+        return rows
+    columns, lines = user_histories.event_columns(layout, rows, rows.lines)
+    return Rows(rows.name, lines, columns)
 
 
 def _filter_rows(layout: Layout, rows: Rows) -> Rows:

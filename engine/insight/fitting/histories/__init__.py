@@ -1,0 +1,1 @@
+"""Fits of users' histories: lengths, users in a batch, duplicates of a batch."""
