@@ -10,14 +10,15 @@ import streamlit as st
 
 from engine.core.arithmetic import total
 from engine.core.figures import count, exact, figure, percent
-from engine.errors import EmberpoolError
+from engine.errors import BadFile, EmberpoolError
 from engine.insight.fitting import reports
-from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
+from engine.insight.fitting.fit import DEFAULT_WINDOW, GeneratorFit, fit_file, lookups_of
+from engine.insight.fitting.histories.fit import HistoryWindow
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.digest_check import digest_check
 from pages.answers import data_file, later
-from pages.data_page import workload_charts
+from pages.data_page import history_view, workload_charts
 from pages.graphics import chart
 from pages.graphics.log_axes import log_ticks
 from pages.ui import downloads, session
@@ -39,10 +40,13 @@ NUMBERS = COLUMNS[4:]
 FILE, FIT, FIT_WITHOUT_LOCALITY = "file", "fit", "fit without locality"
 
 
-def fit_of_file(path: str, digest: str) -> GeneratorFit:
-    """Return the fit to the file with this digest; raises BadFile if the file has changed."""
+def fit_of_file(path: str, digest: str, histories: bool = True, window: HistoryWindow = DEFAULT_WINDOW) -> GeneratorFit:
+    """Return the fit to the file with this digest; raises BadFile if the file has changed.
+
+    Histories that the file states become sequences, cut by `window`, unless `histories` is False.
+    """
     with digest_check(Path(path), digest):
-        return fit_file(lookups_of(Path(path)))
+        return fit_file(lookups_of(Path(path), histories=histories), window=window)
 
 
 def reshape(scenario: Scenario) -> None:
@@ -70,8 +74,13 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
     if st.session_state.get(FITTED_DIGEST_KEY) != file.digest:
         return
     words = "Counting lookups and fitting the generator: some seconds, about a minute for a large file"
-    with data_file.refusals(file):
-        later.draw_when_known(words, partial(_draw_fit, file, base, take), fit_of_file, str(file.path), file.digest)
+    reading = history_view.is_wanted(), history_view.window(base)
+    try:
+        with data_file.refusals(file):
+            later.draw_when_known(words, partial(_draw_fit, file, base, take), fit_of_file, str(file.path), file.digest, *reading)
+    except BadFile as error:  # of histories, perhaps: the file may still be read without them
+        st.error(escape_markdown(str(error)))
+        history_view.draw_bags_toggle()
 
 
 def _draw_fit(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None], fit: GeneratorFit) -> None:
@@ -79,6 +88,7 @@ def _draw_fit(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario
     st.markdown(f"**{escape_markdown(summary(fit))}**")
     for sentence in reports.fit_warnings(fit):
         st.warning(escape_markdown(sentence))
+    history_view.draw(fit)
     st.button("Use the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
     hits = pd.DataFrame(
         {"x": row["Rows held [%]"], "y": 100 - row[f"{title} [%]"], "name": name}

@@ -26,12 +26,15 @@ MEANINGS = {
     "label": "label",
     "id": "id",
     "list": "list of ids",
+    "user": "user of a history",
+    "event": "event of a history",
     "number": "number",
     "time": "time",
     "text": "left out",
     "constant": "left out",
 }
-ROLES = {"label": "label", "id": "id", "list of ids": "list", "number": "number", "time": "time", "left out": "text"}
+ROLES = {meaning: role for role, meaning in MEANINGS.items() if role != "constant"}
+EVENT_ROLES = ("list", "event")  # whose cells may have several ids
 TIP = (
     "For a label: the condition of a click, such as >= 4 or == 'buy'; empty for 0 and 1. For a list: the mark between its ids. "
     "For a time: its format, such as %d/%m/%Y, if a day could be read as a month."
@@ -91,12 +94,12 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
 def _mapping_fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> str:
     """Return why a mapping cannot be used, "" where the first rows can be read."""
     meanings = [column.guess for column in columns]
-    if not {"id", "list"} & set(meanings):
+    if not {"id", "list", "event"} & set(meanings):
         return "No column has ids, which the embedding tables need; choose id or list of ids for at least one column."
-    for meaning in ("label", "time"):
+    for meaning in ("label", "time", "user"):
         if meanings.count(meaning) > 1:
-            return f"{meanings.count(meaning)} columns have the meaning {meaning}; choose only one column."
-    marks = sorted({column.separator for column in columns if column.guess == "list" and column.separator})
+            return f"{meanings.count(meaning)} columns have the meaning {MEANINGS[meaning]}; choose only one column."
+    marks = sorted({column.separator for column in columns if column.guess in EVENT_ROLES and column.separator})
     if len(marks) > 1:
         return (
             f"The lists have different marks between ids, {' and '.join(map(repr, marks))}, but a mapping has one mark; "
@@ -156,7 +159,7 @@ def _draw_dialect(description: FileDescription, digest: str) -> Dialect:
 
 def _as_edited(column: ColumnDescription, role: str, rule: str) -> ColumnDescription:
     """Return a column with the meaning that the visitor gave it."""
-    separator = rule if role == "list" else ""
+    separator = rule if role in EVENT_ROLES else ""
     return replace(column, guess=role, separator=separator, rule=rule if role in ("label", "time") else "")
 
 

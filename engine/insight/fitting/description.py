@@ -218,6 +218,7 @@ def try_mapping(path: str, text: str) -> None:
     except tomllib.TOMLDecodeError as error:
         raise BadFile(f"The mapping is not valid TOML: {error}; name one label and one time.") from error
     layout, dialect = mapping.layout(Path(path), mapping_content), dialect_of(Path(path))
+    layout = replace(layout, keeps_order=bool(layout.history))
     dialect = replace(dialect, header=layout.columns, delimiter=layout.delimiter, quotes=layout.quotes)
     for rows in islice(read_blocks(Path(path), dialect, unwatched), 1):
         check_block(short_path(Path(path).name), layout, rows)

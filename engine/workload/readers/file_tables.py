@@ -16,8 +16,9 @@ from ...core.hashing import GOLDEN, mix
 from ...core.jit import entry_kernel
 from ...errors import UnlikeModel
 from ...scenario.data import BY_TABLE
+from ...scenario.groups import Model
 from ...scenario.knobs import write
-from ...scenario.scenario import KNOBS, Scenario, per_table
+from ...scenario.scenario import KNOBS, Scenario, is_sequential, per_table
 from ...version import PROGRAM
 from .recording import Recording
 
@@ -59,6 +60,8 @@ def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
     if model.bottom_mlp[0] != file.dense:
         changes["model.bottom_mlp"] = (file.dense, *model.bottom_mlp[1:])
     copies = model.field_copies
+    if is_sequential(model) and not _has_histories(model, file):
+        changes |= {"model.feature_kind": "bag", "model.interaction": "concat"}
     if model.num_tables != fields * copies:
         copies, changes["model.num_tables"] = 1, fields
         changes |= {"model.field_copies": 1} if model.field_copies > 1 else {}
@@ -75,6 +78,14 @@ def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
     if [cv > 0 for cv in _values_by_table(scenario.data.bag_length_cv or (0.0,), len(spreads))] != [cv > 0 for cv in spreads]:
         changes["data.bag_length_cv"] = spreads if any(spreads) else ()
     return changes
+
+
+def _has_histories(model: Model, file: SampleShape) -> bool:
+    """Return whether a file has lists in each field that a model reads as a history; a log has one event a sample."""
+    kinds = per_table(model, "feature_kind")
+    return len(kinds) == len(file.pooling) and all(
+        lookups > 1 for kind, lookups in zip(kinds, file.pooling, strict=True) if kind == "sequence"
+    )
 
 
 def _values_by_table(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:

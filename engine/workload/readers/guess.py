@@ -12,7 +12,7 @@ from typing import Literal
 from ...errors import BadFile
 from .records import is_number
 
-Role = Literal["label", "id", "list", "number", "time", "text", "constant"]
+Role = Literal["label", "id", "list", "user", "event", "number", "time", "text", "constant"]
 ISO_TIME = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?")
 OTHER_TIME = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}([ ,T]+\d{1,2}:\d{2}.*)?|.*\b\d{1,2}:\d{2}:\d{2}\b.*")
 NAMED_TIME = re.compile(  # a date that names its month or weekday
@@ -46,8 +46,8 @@ class Guess:
     """The guessed role of a column.
 
     name: the name of the column.
-    role: the role: label, id, list, number, time, text or constant.
-    separator: the text between the ids of a list.
+    role: the role: label, id, list, number, time, text or constant; or, as a user may say, the user or an event of a history.
+    separator: the text between the ids of a list, or of a history's events.
     rule: the rule of a label such as ">= 4", or the format of a time.
     """
 

@@ -71,13 +71,17 @@ def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[st
 
     `columns` are the names of all columns if the file has no header.
     """
-    by_role = {role: [column for column in guessed if column.role == role] for role in ("label", "list", "number", "time")}
+    roles = ("label", "list", "user", "event", "number", "time")
+    by_role = {role: [column for column in guessed if column.role == role] for role in roles}
     lines = [f"label = {_text(' '.join(filter(None, (column.name, column.rule))))}" for column in by_role["label"]]
     lines += [f"ids = {_array([column.name for column in guessed if column.role in ('id', 'list')])}"]
     lines += [f"dense = {_array([column.name for column in by_role['number']])}"] if by_role["number"] else []
     lines += [f"time = {_text(column.name)}" for column in by_role["time"]]
     lines += [f"time_format = {_text(column.rule)}" for column in by_role["time"] if column.rule]
-    lines += [f"lists = {_text(column.separator)}" for column in by_role["list"][:1] if column.separator]
+    lines += [f"user = {_text(column.name)}" for column in by_role["user"]]
+    lines += [f"history = {_array([column.name for column in by_role['event']])}"] if by_role["event"] else []
+    separators = [column.separator for column in (*by_role["list"], *by_role["event"]) if column.separator]
+    lines += [f"lists = {_text(separator)}" for separator in separators[:1]]
     lines += [f"columns = {_array(columns)}"] if columns else []
     lines += [f"delimiter = {_text(delimiter)}"] if delimiter not in ("", ",") else []
     lines += [f"quotes = {_text(quotes)}"] if quotes != QUOTED else []

@@ -62,6 +62,11 @@ class ColumnMemory:
         self.histories: HistoryFields | None = None
         self.records = 0
 
+    def take_histories(self, layout: Layout, block: Rows, exploded: bool) -> None:
+        """Keep which fields make histories, if they are wanted; raises BadFile."""
+        if layout.keeps_order:
+            self.histories = user_histories.history_fields(layout, block, exploded)
+
     def number_tokens(self, column: str, ids: Words) -> Words:
         """Add a column's next tokens to its index, and return them.
 
@@ -76,7 +81,10 @@ class ColumnMemory:
 
 def check_block(name: str, layout: Layout, rows: Rows) -> None:
     """Raise BadFile for the first cell in a block that the layout does not allow."""
-    _parts(layout, _as_events(layout, rows), ColumnMemory(name, layout))
+    block = _as_events(layout, rows)
+    columns = ColumnMemory(name, layout)
+    columns.take_histories(layout, block, block is not rows)
+    _parts(layout, block, columns)
 
 
 def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
@@ -94,8 +102,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
             table = _as_events(layout, table)
             if not columns.records:
                 _check_lists(layout, table)
-                if layout.keeps_order:
-                    columns.histories = user_histories.history_fields(layout, table, table is not rows_read)
+                columns.take_histories(layout, table, table is not rows_read)
             has_lists = layout.lists != "" or any(is_list(table.columns[column].type) for column in layout.ids)
             dense, fields, labels, *extra_arrays = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
