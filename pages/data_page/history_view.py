@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from engine.core.figures import figure
+from engine.core.figures import count, figure
 from engine.insight.fitting.fit import GeneratorFit
 from engine.insight.fitting.histories import report
 from engine.insight.fitting.histories.fit import DEFAULT_CAP, HistoryFit, HistoryWindow, window_of
@@ -41,10 +41,10 @@ def draw(fit: GeneratorFit) -> None:
     st.markdown(escape_markdown(conclusion))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draw_bags_toggle()
-        longest = f"the file's longest, at most {figure(DEFAULT_CAP)}"
-        st.number_input(
-            "Longest history [events]", min_value=1, max_value=1_000_000, value=None, key=CAP_KEY, placeholder=longest, width=320
-        )
+        is_given = fit.histories.is_cap_given
+        cap = count(fit.histories.cap) if is_given else f"the file's longest, at most {count(DEFAULT_CAP)}"
+        label = "Longest history [events]"
+        st.number_input(label, min_value=1, max_value=1_000_000, value=None, key=CAP_KEY, placeholder=cap, width=320)
     st.markdown(escape_markdown(" ".join(sentences)))
     _draw_lengths(fit.histories)
     downloads.show(duplicates(fit.histories, fit.titles), dict.fromkeys((f"{FILE} [%]", f"{FIT} [%]"), "%.3g"))

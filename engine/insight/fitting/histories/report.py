@@ -8,7 +8,7 @@ from ....core.figures import count, exact, figure, percent
 from .fit import DEFAULT_CAP, HistoryFit
 
 FAR_LENGTHS, FAR_DUPLICATES = 0.1, 0.1  # share of histories, and relative error, from which on a fit is called off
-BAGS_INSTEAD = "add --bags, or switch it off on the page Data, to read one lookup a sample instead"
+BAGS_INSTEAD = "To read one lookup a sample instead, add --bags, or use the switch on the page Data."
 
 
 def history_sentences(fit: HistoryFit, columns: Sequence[str]) -> Iterator[str]:
@@ -34,9 +34,9 @@ def conclusion(fit: HistoryFit, columns: Sequence[str]) -> str:
 def _way(fit: HistoryFit) -> str:
     """Return how to say that the conclusion is wrong."""
     if fit.fields.in_rows:
-        return f'If each event is a sample, write anchors = "events" in the mapping; {BAGS_INSTEAD}.'
-    other = 'If each row is a sample, write anchors = "rows" in the mapping; ' if fit.fields.exploded else "If that is wrong, "
-    return f"{other}{BAGS_INSTEAD}."
+        return f'If each event is a sample, write anchors = "events" in the mapping. {BAGS_INSTEAD}'
+    other = 'If each row is a sample, write anchors = "rows" in the mapping. ' if fit.fields.exploded else ""
+    return f"{other}{BAGS_INSTEAD}"
 
 
 def length_sentence(fit: HistoryFit) -> str:
