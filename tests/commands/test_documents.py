@@ -37,18 +37,20 @@ def test_the_way_from_a_file_to_an_answer_can_be_walked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
-    made, commands = (re.findall(f"```{language}\\n(.*?)```", text, re.S)[-1] for language in ("python", "sh"))
+    (made,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    commands = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)[-2:])
     exec(made, {})
     outputs = []
     for line in commands.strip().splitlines():
         _, _, _, *words = shlex.split(line)
         assert main(words) == 0, line
         outputs.append(capsys.readouterr().out)
-    described, counted, fitted, enough, run = outputs
+    described, counted, fitted, enough, run, histories, bags = outputs
     assert "mapped by ratings.csv.toml, 30,000 records" in described
     assert "30,000 samples, 60,000 lookups of" in counted
     assert "ratings.csv: mapped by ratings.csv.toml, 30,000 samples counted" in fitted and "order: by timestamp" in fitted
     assert "baseline" in enough and "completed after 1 power loss" in run
+    assert "Each row is an event of a user (user); a sample has the events, item" in histories and "Histories:" not in bags
 
 
 def command_lines(path: Path) -> list[list[str]]:
