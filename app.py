@@ -69,3 +69,4 @@ def draw() -> None:
 
 with turns.turn():
     draw()
+    frame.collect_garbage()

@@ -18,6 +18,7 @@ FRAMED = "framed"
 FOCUS = """<script>document.querySelector('[data-testid="stMain"]').focus()</script>"""
 # Each message of a run waits this long for the script that goes on: at Python's 5 ms, charts came 25 ms later.
 SWITCH_SECONDS = 0.0005
+COLLECT_SECONDS = 20.0
 STYLE = Path(__file__).parent / "style.css"
 
 
@@ -69,3 +70,9 @@ def freeze_loaded(place: str) -> None:
     single_thread()  # a page's sums are short, and one visitor's threads would wait for another's
     gc.collect()
     gc.freeze()
+
+
+@st.cache_resource(ttl=COLLECT_SECONDS, show_spinner=False)
+def collect_garbage() -> None:
+    """Collect garbage if that was not done lately: after every run, also after runs by a timer, it took most of the time."""
+    gc.collect()
