@@ -97,7 +97,7 @@ left_column, right_column = st.columns(2)
 with left_column:
     profile_charts.popularity(profile, other_profiles)
 with right_column:
-    profile_charts.batches(profile, other_profiles, file)
+    profile_charts.batches(profile, other_profiles, profile_scenario.data.batch_size, file)
 if not file and (bags := workload_tables.bags_sentence(profile_scenario)):
     st.caption(escape_markdown(bags))
 profile_charts.tables(profile, share)

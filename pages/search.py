@@ -100,7 +100,8 @@ def results(status: RequestStatus | None) -> None:
 def draw_answer(status: RequestStatus | None) -> None:
     """Draw the best point so far, or the state of a sweep without finished points."""
     missing_points = sweep_runs.missing_points(sweep, mode, status)
-    finding, reason = sweep_panel.answer(sweep, sweep_runs.table(sweep, mode, status), base(), missing_points == 0)
+    table = sweep_runs.table(sweep, mode, status)
+    finding, reason = sweep_panel.answer(sweep, table, base(), missing_points == 0)
     running = status is not None and not status.is_ended
     size_text = count(len(sweep), "point")
     if not finding:
@@ -113,7 +114,9 @@ def draw_answer(status: RequestStatus | None) -> None:
         )
         answer.show(
             f"{size_text} {state_text}",
-            ["The best point appears here when the first points are finished."] if missing_points else [],
+            ["The best point appears here when the first points are finished."]
+            if missing_points
+            else [sweep_panel.commonest_reason(table), "Change the axes, or the other knobs."],
         )
     else:
         so_far = (

@@ -85,7 +85,7 @@ def expected_profile(scenario: Scenario) -> Profile:
     rows, space, locality = total(law.rows for law in laws), id_space(scenario), scenario.data.locality
     hits_by_law = {law: hit_rate(spectrum(law), ROW_SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
     table_hits = np.array([hits_by_law[law] for law in laws])
-    by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
+    by_batch = [_expected_batch(scenario, size) for size in sorted({*BATCH_SIZES, scenario.data.batch_size})]
     lru, head = hit_rate(space, ROW_SHARES * rows, locality), head_mass(space, ROW_SHARES * rows)
     return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / total(pooling), table_hits)
 

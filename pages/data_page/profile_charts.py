@@ -49,10 +49,10 @@ def popularity(profile: Profile, other_profiles: Mapping[str, Profile]) -> None:
     )
 
 
-def batches(profile: Profile, other_profiles: Mapping[str, Profile], file: bool) -> None:
+def batches(profile: Profile, other_profiles: Mapping[str, Profile], batch_size: int, file: bool) -> None:
     """Draw unique rows and overlap by batch size, if the profile has several batch sizes.
 
-    file: whether the profile is of a file.
+    batch_size: that of the scenario, which the title is about. file: whether the profile is of a file.
     """
     if not profile.by_batch:
         return
@@ -62,7 +62,7 @@ def batches(profile: Profile, other_profiles: Mapping[str, Profile], file: bool)
         workload_tables.batches(profile, other_profiles),
         workload_charts.lines("Batch size [samples]", LOOKUPS, names, ticks=ticks, every_tick=True),
         key="batches",
-        title=workload_tables.batches_sentence(profile),
+        title=workload_tables.batches_sentence(profile, batch_size),
         subtitle="Share of a batch's lookups [%], by batch size",
         columns={"x": "Batch size [samples]", "y": LOOKUPS, "name": "What"},
     )

@@ -151,9 +151,9 @@ def popularity_sentence(profile: Profile) -> str:
     return f"The hottest 1 % of the rows get {percent(hottest)} of the lookups"
 
 
-def batches_sentence(profile: Profile) -> str:
-    """Return the sentence on unique and repeated rows of a batch."""
-    samples, unique, repeated = profile.by_batch[min(2, len(profile.by_batch) - 1)]
+def batches_sentence(profile: Profile, batch_size: int) -> str:
+    """Return the sentence on unique and repeated rows of a batch of `batch_size` samples."""
+    samples, unique, repeated = next(batch for batch in profile.by_batch if batch[0] == batch_size)
     unique_text = f"A batch of {count(samples, 'sample')} uses {figure(100 * unique)} unique rows per 100 lookups"
     return f"{unique_text}; {percent(repeated)} of its lookups go to rows of the batch before"
 

@@ -13,6 +13,7 @@ from engine.core.figures import count as counted
 from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
 from engine.insight.knob_stops import knob_stops, settled_if_possible
+from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.keys import Fidelity
 from engine.scenario.knobs import Knob
@@ -25,7 +26,8 @@ from pages.ui.plain import escape_markdown
 
 MOST_AXES = 6
 NO_AXIS = ""
-FIRST_AXES = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
+FIRST_CXL_AXES = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
+FIRST_FACTORS = {"data.batch_size": (4, 2, 1, 0.5), "machine.num_gpus": (2, 1, 0.5, 0.25)}  # its own value over those tried
 KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
 ESTIMATE: Fidelity = "estimate"
 MODES: dict[Fidelity, str] = {"estimate": "Quick estimate", "full": "Full training"}
@@ -36,7 +38,7 @@ VALUES_SYNTAX = "8,16,32 or 8:64:4 (from:to:count; add :log for equal ratios)"
 
 def panel_axes() -> tuple[tuple[str, ...], str]:
     """Return the panel's axes and sampling as links write them, and store both in the session."""
-    texts = list(session.axes() or FIRST_AXES)
+    texts = list(session.axes() or first_axes(session.scenario()))
     for number in range(MOST_AXES):
         path = st.session_state.get(_knob(number))
         if path is not None:
@@ -46,6 +48,26 @@ def panel_axes() -> tuple[tuple[str, ...], str]:
     sample = "" if kind == "grid" else f"{kind}:{count.replace(',', '').strip()}"
     st.session_state.update({session.AXES: tuple(texts), session.SAMPLE: sample})
     return tuple(texts), sample
+
+
+@lru_cache(maxsize=64)
+def first_axes(base: Scenario) -> tuple[str, ...]:
+    """Return the axes of a sweep that nobody has chosen: of the CXL link where the system has one, else batch and GPUs."""
+    if "cxl" in all_variants("systems")[base.system].devices:
+        return FIRST_CXL_AXES
+    numbers = {path: [int(values(base)[path] / part) for part in parts] for path, parts in FIRST_FACTORS.items()}
+    return tuple(f"{path}:{','.join(str(n) for n in near if _is_allowed(path, n))}" for path, near in numbers.items())
+
+
+def _is_allowed(path: str, number: int) -> bool:
+    low, high = KNOBS[path].low, KNOBS[path].high
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+def own_axes() -> tuple[str, ...]:
+    """Return the axes that the visitor has chosen; () while they are the first ones."""
+    axes = session.axes()
+    return axes if axes and axes != first_axes(session.scenario()) else ()
 
 
 def mode() -> Fidelity:

@@ -36,9 +36,9 @@ def draw(sweep: Sweep, table: pd.DataFrame, mode: Fidelity, link: str, base: Res
         st.warning(warning)
     names = sweep_table.metric_names(table)
     if not names:
-        soon = "The best point and its charts appear here when the first points are finished."
-        st.caption(soon if table.empty else "No finished point could run; change the axes or the other knobs.")
-        _outcomes(table)
+        if table.empty or not run_ended:
+            st.caption("The best point and its charts appear here when the first points are finished.")
+            _outcomes(table)
         return
     metric_column, filter_column = st.columns((2, 3))
     session.restore_choice(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
@@ -125,10 +125,20 @@ def _top(view: View) -> None:
     )
 
 
+def commonest_reason(table: pd.DataFrame) -> str:
+    """Return the most frequent reason of points without results, and the number of reasons; "" if all points could run."""
+    reasons = _outcomes_of(table).value_counts()
+    if reasons.empty:
+        return ""
+    return f"{reasons.index[0]}{f' ({count(len(reasons))} reasons in all)' if len(reasons) > 1 else ''}"
+
+
+def _outcomes_of(table: pd.DataFrame) -> pd.Series:
+    """Return why points have no results, a text for each such point."""
+    return table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
+
+
 def _outcomes(table: pd.DataFrame) -> None:
     """Draw the number of points without results, with the most frequent reason."""
-    outcomes = table[OUTCOME][table[OUTCOME] != ""] if OUTCOME in table else pd.Series(dtype=str)
-    if len(outcomes):
-        reasons = outcomes.value_counts()
-        reasons_text = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
-        st.caption(f"{count(len(outcomes))} points have no results: {escape_markdown(str(reasons.index[0]))}{reasons_text}")
+    if reason := commonest_reason(table):
+        st.caption(f"{count(len(_outcomes_of(table)), 'point has', 'points have')} no results: {escape_markdown(reason)}")

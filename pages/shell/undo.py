@@ -12,7 +12,7 @@ State = tuple[str, Scenario, tuple[str, ...], str]  # preset, scenario, axes, sa
 
 def record() -> None:
     """Store the previous run's scenario and axes, if this run has others."""
-    current_state: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST_AXES, session.sample())
+    current_state: State = (session.base(), session.scenario(), axes_panel.own_axes(), session.sample())
     last_state: State | None = st.session_state.get(LAST_STATE)
     if last_state is not None and last_state[1:] != current_state[1:]:
         moved_knobs = [path for path, knob_value in values(current_state[1]).items() if knob_value != values(last_state[1])[path]]

@@ -51,6 +51,18 @@ def test_the_page_answers_for_the_cache_of_the_link():
     assert any("of the misses are in the 16 smallest tables, which take" in text for text in findings)
 
 
+@pytest.mark.parametrize("batch_size", [2048, 3000, 8192])
+def test_unique_rows_are_told_of_a_batch_as_large_as_the_scenarios(batch_size):
+    scenario = with_values(preset("tiny").scenario, {"data.batch_size": batch_size})
+    profiles = [
+        data_profile.expected_profile(scenario),
+        data_profile.counted_profile(scenario, [*map(source.source(scenario).ids, range(32))]),
+    ]
+    for profile in profiles:
+        told = workload_tables.batches_sentence(profile, batch_size)
+        assert told.startswith(f"A batch of {batch_size:,} samples uses "), told
+
+
 def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
     told = [one.value for one in app.caption if one.value.startswith("The bag length varies in 26 of 26 tables")]

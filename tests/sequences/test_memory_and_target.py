@@ -94,3 +94,16 @@ def test_the_gpu_of_the_question_without_a_price_is_named_as_such():
     assert "h200, mi350x. mi350x is the GPU of the scenario" in unpriced_sentence(verdict)
     verdict.unpriced = ("h200",)
     assert "GPU of the scenario" not in unpriced_sentence(verdict)
+
+
+@pytest.mark.parametrize("stashing", ["off", "state", "weights", "both"])
+@pytest.mark.parametrize("rows", [10_000, 10_000_000])
+def test_memory_with_a_stash_is_that_of_the_fuller_moment(stashing, rows):
+    knobs = {"system": "all-hbm", "data.batch_size": 65536, "model.num_embeddings": (rows,) * 26, "model.optimizer": "adagrad"}
+    stash = with_values(preset("torchrec-terabyte").scenario, {**knobs, "policy.stashing": stashing})
+    s, kinds = settle(stash).scenario, gpu_memory(stash)
+    tables = settle(stash).sizes.gpu_bytes - 2 * mlp_bytes(s)
+    assert sum(kinds.values()) == pytest.approx(2 * mlp_bytes(s) + peak_bytes(s, tables), rel=1e-4)
+    assert (kinds["activations"] == 0) == (stashing != "off" and rows > 10_000), "large tables are back at the update"
+    gone = {"off": (), "state": ("optimizer state",), "weights": ("rows",), "both": ("rows", "optimizer state")}[stashing]
+    assert [kind for kind in ("rows", "optimizer state") if not kinds[kind]] == (list(gone) if rows == 10_000 else [])

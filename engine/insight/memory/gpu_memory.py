@@ -9,17 +9,21 @@ from ...hardware.devices.gpu import word_bytes
 from ...scenario.scenario import Scenario, per_table
 from ...schedule.machine import settle
 from ...systems.row_kinds import kind_bytes, row_bytes
+from ...systems.steps.stashing import beside_tables_bytes, stashed_bytes
 from ...systems.traffic import activation_bytes, elements, mlp_bytes, mlp_gradient_bytes, num_rows
 from ...units import GB
 
+LAYERS = "layers and their gradients"
+STASHED = {"off": (), "state": ("optimizer state",), "weights": ("rows",), "both": ("rows", "optimizer state")}
 VECTOR_COPIES = 4  # vectors and their gradients, as they arrive and as the layers read them
 
 
 def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
     """Return the bytes of the fullest GPU by kind; {} for a scenario without a GPU.
 
-    Rows and their state are those of the GPU with the most, all else is the mean over GPUs. Vectors are those that cross between
-    GPUs or from memory, and their gradients.
+    Rows and their state are those of the GPU with the most, all else is the mean over GPUs. Vectors are those that cross
+    between GPUs or from memory, and their gradients. With a stash, the kinds are those of the batch's fuller moment: lookup and
+    update, or the dense layers.
     """
     settled = settle(scenario)
     s = settled.scenario
@@ -30,13 +34,18 @@ def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
     tables = settled.sizes.gpu_bytes - 2 * mlp_bytes(s)
     samples, gradients = ceil(s.data.batch_size / s.machine.num_gpus), mlp_gradient_bytes(s)
     vectors = VECTOR_COPIES * word_bytes(s.machine) * samples * elements(s)
-    return {
+    kinds = {
         "rows": (1 - state_share) * tables,
         "optimizer state": state_share * tables,
-        "layers and their gradients": 2 * mlp_bytes(s) + gradients,
+        LAYERS: 2 * mlp_bytes(s) + gradients,
         "activations": activation_bytes(s) - vectors - gradients,
         "vectors": vectors,
     }
+    without_stash = kinds | dict.fromkeys(STASHED[s.policy.stashing], 0.0)
+    if not stashed_bytes(s):
+        return kinds
+    at_update = kinds | {LAYERS: 2 * mlp_bytes(s), "activations": 0.0, "vectors": beside_tables_bytes(s)}
+    return max(at_update, without_stash, key=lambda moment: total(moment.values()))
 
 
 def gpu_memory_finding(kinds: Mapping[str, float], capacity: float) -> str:

@@ -43,7 +43,7 @@ def peak_bytes(s: Scenario, tables: float) -> float:
     share = stashed_bytes(s) / table_bytes(s)
     if not share:
         return tables + activation_bytes(s)
-    return max(tables + _beside_tables(s), (1 - share) * tables + activation_bytes(s))
+    return max(tables + beside_tables_bytes(s), (1 - share) * tables + activation_bytes(s))
 
 
 def room_for_tables(s: Scenario, room: float) -> float:
@@ -54,10 +54,10 @@ def room_for_tables(s: Scenario, room: float) -> float:
     share, remaining = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
     if not share or remaining < 0:
         return remaining
-    unstashed_room = room - _beside_tables(s)
+    unstashed_room = room - beside_tables_bytes(s)
     return min(unstashed_room, remaining / (1 - share)) if share < 1 else unstashed_room
 
 
-def _beside_tables(s: Scenario) -> float:
+def beside_tables_bytes(s: Scenario) -> float:
     """Return the bytes beside the tables at lookup and update: vectors, and a piece in transfer."""
     return PIECE + pooled_bytes(s) / s.machine.num_gpus

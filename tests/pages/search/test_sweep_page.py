@@ -14,8 +14,8 @@ from engine.service import service
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.questions import LinkQuestions
-from engine.sweep.sweep import Sweep, sampling
-from pages.search_page import sweep_runs, sweep_weeks
+from engine.sweep.sweep import RefusedPlace, Sweep, sampling
+from pages.search_page import axes_panel, sweep_runs, sweep_weeks
 from tests import apps, fakes
 from tests.apps import address
 from tests.pages.test_pages import engine, keep, keep_all, opened
@@ -74,6 +74,20 @@ def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch)
     assert step == pytest.approx(table.set_index("Point")["Step time [ms]"][1])
 
 
+@pytest.mark.parametrize("name", ["dlrm-v4-mi350x", "nvidia-hstu", "torchrec-terabyte", "tiny"])
+def test_the_first_axes_are_of_parts_that_the_system_has(name):
+    base = preset(name).scenario
+    axes = tuple(map(parse, axes_panel.first_axes(base)))
+    assert ("machine.cxl_bandwidth_GBps" in {axis.path for axis in axes}) == (base.system == "cxl")
+    results = estimates([point for point in Sweep(base, axes) if not isinstance(point, RefusedPlace)])
+    assert len({result.results["Step time [ms]"] for result in results if result.ran}) >= 6
+
+
+def test_a_sweep_none_of_whose_points_could_run_says_why(opened):
+    app = opened("preset=dlrm-v4-mi350x&axis=machine.num_gpus:1,2", "search")
+    assert not app.exception and "none of them could run" in words(app) and words(app).count("of mi350x hold 268 GiB each") == 1
+
+
 def suggest(app):
     return app.button(key="suggest axes")
 
@@ -109,7 +123,7 @@ def test_a_large_sweep_has_a_button_with_its_points_and_its_time(opened):
 
 def test_a_point_that_does_not_fit_says_so_and_one_that_is_an_error_is_left_to_a_run(opened):
     app = opened("preset=dlrm-kaggle&machine.pmem_module_GB=1&axis=machine.pmem_capacity_GB:1,512", "search")
-    assert not app.exception and "1 points have no results" in words(app) and "all done" in words(app)
+    assert not app.exception and "1 point has no results" in words(app) and "all done" in words(app)
     wrong = opened("preset=tiny&policy.log=undo&axis=system:dram,cxl", "search")
     assert not wrong.exception and wrong.button(key="run").label == "Run 1 point"
 
