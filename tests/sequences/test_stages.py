@@ -80,6 +80,14 @@ def test_the_next_batch_does_not_hide_the_wait_of_an_exchange_in_the_background(
     assert waiting - at_once >= 1.9 * 75  # the third wait is beside work of the embedding servers
 
 
+@pytest.mark.parametrize("system", ["all-hbm", "bagpipe"])
+def test_no_device_is_busy_while_gpus_wait(system):
+    scenario = with_values(V4, {"system": system, "machine.gpu": "h200", "machine.num_gpus": 16})
+    at_once, waiting = (estimate(agreeing(scenario, wait)) for wait in (0.0, 75.0))
+    busy = [{one["Device"]: one["Busy [%]"] * result.results[STEP] for one in result.devices} for result in (at_once, waiting)]
+    assert busy[0]["network"] > 0 and busy[1] == pytest.approx(busy[0], rel=0.01)
+
+
 def test_points_with_and_without_waits_are_estimated_as_alone():
     points = [agreeing(V4, wait) for wait in (0.0, 20.0, 75.0)]
     together = [result.results[STEP] for result in estimates(points)]

@@ -59,5 +59,8 @@ def room_for_tables(s: Scenario, room: float) -> float:
 
 
 def beside_tables_bytes(s: Scenario) -> float:
-    """Return the bytes beside the tables at lookup and update: vectors, and a piece in transfer."""
+    """Return the bytes beside the tables at lookup and update.
+
+    They are the vectors, and a piece in transfer.
+    """
     return PIECE + pooled_bytes(s) / s.machine.num_gpus

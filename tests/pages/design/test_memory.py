@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.core.figures import figure
 from engine.hardware.devices.gpu import memory_bytes
 from engine.insight.memory import gpu_memory
 from engine.insight.memory.near_data import NearDataPair
@@ -62,7 +63,9 @@ def test_a_gpus_memory_by_kind_is_drawn_for_every_preset_that_has_a_gpu(name):
     frame = memory_tables.gpu_memory(kinds, capacity)
     spec = memory_charts.gpu_memory(tuple(frame.label))
     assert fields(spec) <= {*frame.columns, "rank"} and (frame.held >= 0).all() and len(frame) == 5
-    assert 1e9 * frame.held.sum() == pytest.approx(sum(kinds.values())) and (frame.capacity == capacity / 1e9).all()
+    assert dict(zip(frame.kind, 1e9 * frame.held, strict=True)) == pytest.approx(kinds)
+    assert frame.label.tolist() == [f"{kind.capitalize()}: {figure(nbytes / 1e9, 'GB')}" for kind, nbytes in kinds.items()]
+    assert (frame.capacity == capacity / 1e9).all()
     assert frame.held.sum() <= capacity / 1e9, gpu_memory.gpu_memory_finding(kinds, capacity)
 
 

@@ -35,6 +35,7 @@ def test_pages_are_drawn_one_at_a_time(visitors):
 
 
 def test_a_page_that_takes_long_keeps_the_others_away_only_for_some_time(visitors, monkeypatch):
+    assert turns.LOOK_SECONDS < turns.PATIENCE_SECONDS < 10
     monkeypatch.setattr(turns, "PATIENCE_SECONDS", 0.2)
     drawn, began = Event(), Event()
 
