@@ -55,7 +55,9 @@ def joules(work: LayerWork, arithmetic: Arithmetic) -> Any:
 def _kernels(work: LayerWork, arithmetic: Arithmetic) -> list[LayerCost]:
     """Return the cost of each kernel of the work."""
     if isinstance(work, HistoryPart):
-        return sequence_costs(arithmetic, work.samples, work.shape, work.state)
+        inputs = _casts(arithmetic, work.samples, work.elements)
+        inputs += _joined(arithmetic, work.samples, work.elements, work.shape.dim, CONCATENATION_KERNELS)
+        return inputs + sequence_costs(arithmetic, work.samples, work.shape, work.state)
     return _top(arithmetic, work) if isinstance(work, TopPart) else _bottom(arithmetic, work)
 
 
@@ -113,19 +115,25 @@ def _pairs(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
     return [LayerCost(flop * arithmetic.product + pairs * arithmetic.pair, 0.0, 0.0)]
 
 
-def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
-    """Return the costs of the top part: interaction, loss in fp32, top MLP.
+def _casts(arithmetic: Arithmetic, samples: Any, elements: int) -> list[LayerCost]:
+    """Return the costs of converting vectors and their gradients, which are fp32, for layers in 16 bits: a kernel each."""
+    nbytes = (FLOAT32 / arithmetic.word + 1.0) * (1.0 * arithmetic.word * samples * elements)
+    return [elementwise(arithmetic, nbytes)] * 2 if elements and arithmetic.word < FLOAT32 else []
 
-    Pooled vectors and their gradients are fp32: layers in 16 bits convert them, each with a kernel.
-    """
-    vectors = 1.0 * arithmetic.word * work.samples * work.elements
-    outputs = 1.0 * arithmetic.word * work.samples * work.widths[0]
-    interaction = [elementwise(arithmetic, vectors + outputs)] * (
-        INTERACTION_KERNELS if work.pairs and not work.ranks and not arithmetic.product else CONCATENATION_KERNELS
-    ) + _cross(arithmetic, work)
-    interaction += _pairs(arithmetic, work)
+
+def _joined(arithmetic: Arithmetic, samples: Any, elements: int, width: int, kernels: int) -> list[LayerCost]:
+    """Return the costs of `kernels` kernels that make `width` elements of those of all vectors."""
+    vectors, outputs = (1.0 * arithmetic.word * samples * count for count in (elements, width))
+    return [elementwise(arithmetic, vectors + outputs)] * kernels if elements else []
+
+
+def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
+    """Return the costs of the top part: interaction, loss in fp32, top MLP."""
+    multiplied = work.pairs and not work.ranks and not arithmetic.product
+    kernels = INTERACTION_KERNELS if multiplied else CONCATENATION_KERNELS
+    interaction = _joined(arithmetic, work.samples, work.elements, work.widths[0], kernels)
+    interaction += _cross(arithmetic, work) + _pairs(arithmetic, work)
     loss = [elementwise(arithmetic, 1.0 * FLOAT32 * work.samples)] * LOSS_KERNELS
     mlp = forward(arithmetic, work.samples, work.widths)
     mlp += backward(arithmetic, work.samples, work.widths, work.state, input_gradient=True)
-    casts = [elementwise(arithmetic, (FLOAT32 / arithmetic.word + 1.0) * vectors)] * 2 if arithmetic.word < FLOAT32 else []
-    return casts + _projections(arithmetic, work) + interaction + loss + mlp
+    return _casts(arithmetic, work.samples, work.elements) + _projections(arithmetic, work) + interaction + loss + mlp

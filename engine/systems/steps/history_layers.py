@@ -14,8 +14,8 @@ HISTORY_LAYERS: Stage = "History layers"
 def with_history_layers(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the plan with history layers before each task of the top MLP.
 
-    They have a task of their own, forward and backward. A log that is written during the top MLP is written during them. The
-    plan of a model without histories is returned as it is.
+    They have a task of their own, forward and backward, and take in all vectors of a sample. A log that is written during the
+    top MLP is written during them. The plan of a model without histories is returned as it is.
     """
     shape = history_shape(s)
     if shape is None:
@@ -24,11 +24,12 @@ def with_history_layers(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]
     for task in plan:
         work = task.demands[0].work
         if isinstance(work, TopPart):
-            layers = Demand(task.server[0], HistoryPart(work.samples, shape, work.state), task.server[1])
+            layers = Demand(task.server[0], HistoryPart(work.samples, shape, work.elements, work.state), task.server[1])
+            top = replace(task.demands[0], work=replace(work, elements=0))
             name = task.name.replace(TOP_MLP, HISTORY_LAYERS).replace("top MLP", HISTORY_LAYERS.lower())
             tasks += [
                 replace(task, name=name, stage=HISTORY_LAYERS, demands=(layers,)),
-                replace(task, predecessors=(name,), previous_batch_predecessors=()),
+                replace(task, demands=(top, *task.demands[1:]), predecessors=(name,), previous_batch_predecessors=()),
             ]
         else:
             tasks.append(replace(task, gate_task=HISTORY_LAYERS) if task.gate_task == TOP_MLP else task)
