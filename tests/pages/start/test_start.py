@@ -117,7 +117,7 @@ def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path
     again = apps.opened("start")
     again.text_input(key="data path").set_value(str(path)).run()
     again.button(key="fit").click().run()
-    assert "Fitted to 400 samples" in text(again.markdown) and "Only 400 samples were counted" in text(again.warning)
+    assert "fitted to 400 samples" in text(again.markdown) and "Only 400 samples were counted" in text(again.warning)
     again.button(key="take fit").click().run()
     assert len(asked(again).data.zipf_exponents) == 2 and not asked(again).data.digest and not again.exception
     data = apps.opened("data", {"preset": "tiny", "data.digest": data_file.register(path).digest})
