@@ -85,8 +85,8 @@ def test_a_trace_that_changes_while_it_is_fitted_is_refused(tmp_path: Path, monk
     a_trace(path, lengths, np.arange(2400) * 7 % 100)
     digest, fitted = digest_of(path), fit_view.fit_file
 
-    def slowly(lookups: Any) -> Any:
-        found = fitted(lookups)
+    def slowly(lookups: Any, **window: Any) -> Any:
+        found = fitted(lookups, **window)
         a_trace(path, lengths, np.arange(2400) * 11 % 100)
         return found
 
