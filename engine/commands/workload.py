@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..core import figures
+from ..errors import BadFile
 from ..insight.fitting import reports
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
@@ -98,8 +99,11 @@ def call_fit(arguments: argparse.Namespace) -> int:
 
 
 def statement_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the keys of a mapping that the arguments state."""
+    """Return the keys of a mapping that the arguments state; raises BadFile."""
     history = [column.strip() for column in (arguments.history or "").split(",") if column.strip()]
+    for option in ("user", "history"):
+        if getattr(arguments, option) is not None and not getattr(arguments, option).strip(" ,"):
+            raise BadFile(f"--{option} names no column; write the name of a column, or leave --{option} out.")
     stated = {"user": arguments.user, "history": history, "anchors": arguments.anchors}
     return {key: words for key, words in stated.items() if words}
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from engine.__main__ import main
+from engine.errors import BadFile
 from engine.insight.fitting import reports
 from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.histories import batches, walk
@@ -162,6 +163,40 @@ def test_what_does_not_follow_is_said(tmp_path: Path) -> None:
     assert found.histories.going_on == pytest.approx(148 / 150) and "do not go on by one event" in words
 
 
+def test_rows_with_lists_count_the_duplicates_of_the_cut_histories(tmp_path: Path) -> None:
+    rows, _ = sliding_rows(60, 4, 1.0)
+    fit = fitted(write(rows, tmp_path / "rows.parquet", LOG), cap=10, batch=120).histories
+    cut = [row[-10:].tolist() for row in rows["item"]]
+    is_first = (np.arange(240) % 4 == 0).tolist()
+    events = sum(len(row) if first else 1 for row, first in zip(cut, is_first, strict=True))
+    different = sum(len({item for row in cut[low : low + 120] for item in row}) for low in (0, 120))
+    lookups = sum(map(len, cut))
+    assert fit and fit.counted == (2, events / lookups, (different / lookups,))
+
+
+def test_a_mean_that_no_sample_can_have_names_a_cap(tmp_path: Path) -> None:
+    log = pd.DataFrame({"user": 1, "item": np.arange(30_000) % 50})
+    path = write(log, tmp_path / "log.csv", LOG)
+    with pytest.raises(
+        BadFile, match=r"have 15,000 in the mean, but a sample has at most 10,000; set data\.history_cap to 10,000"
+    ):
+        fitted(path, cap=1_000_000)
+    assert fitted(path, cap=10_000, batch=1024).histories.batch == 1024
+    short = write(log.assign(user=np.arange(30_000) // 3), tmp_path / "short.csv", LOG)
+    assert fitted(short, cap=1_000_000, batch=1024).histories.batch == 1024
+
+
+@pytest.mark.parametrize("uses", [2, 3, 9])
+def test_ids_that_are_all_used_equally_often_have_exponent_0(tmp_path: Path, uses: int) -> None:
+    names = pd.Series(np.arange(3000) // uses).map("u{}".format)
+    log = pd.DataFrame({"user": names, "item": pd.Series(np.tile(np.arange(30), 100)).map("i{}".format)})
+    user, item = fitted(write(log, tmp_path / "log.csv", LOG)).tables
+    users = 3000 / uses
+    assert (user.law.s, item.law.s, item.law.rows) == (0, 0, 30)
+    seen = user.law.rows * -np.expm1(-3000 / user.law.rows)  # of so many equally popular users, after 3,000 events
+    assert user.law.rows >= users and seen == pytest.approx(users, abs=1)
+
+
 def test_a_spread_that_no_cut_law_has_is_narrowed(tmp_path: Path) -> None:
     lengths = [1] * 30 + [100] * 30
     rows = pd.DataFrame({"user": np.arange(60), "item": [np.arange(length) for length in lengths]})
@@ -192,6 +227,9 @@ def test_the_command_fits_states_trains_and_reads_bags_if_told(tmp_path: Path, c
     capsys.readouterr()
     assert main(["run", "--scenario", toml, "--set", "run.batches=3", "--set", "data.batch_size=64"]) == 0
     assert "Trained on a smaller model" in capsys.readouterr().out
+    for option in ("--user", "--history"):
+        assert main(["workload", "fit", path, *stated, option, " ,"]) == 2
+        assert f"{option} names no column" in capsys.readouterr().err
     Path(f"{path}.toml").write_text('ids = ["who", "what"]\nuser = "who"\nhistory = ["what"]\n', encoding="utf-8")
     assert main(["workload", "fit", path, "--preset", "tiny", "--bags", "--toml", toml]) == 0
     assert not is_sequential(scenario_file(Path(toml)).model)

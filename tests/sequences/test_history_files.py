@@ -99,6 +99,13 @@ FAULTS = {
     ),
     "negative": (LOG.assign(item=LOG["item"] - 3).iloc[::-1], OF_LOG, "x.parquet:58: item: the id of an event is negative"),
     "text": (LOG.assign(item=[*map(str, LOG["item"][:-1]), "-4"]), OF_LOG, "x.parquet:60: item: the id of an event is negative"),
+    "users": (PAIRS.assign(user=[[7]] * 4 + [[7, 8]] * 56), OF_PAIRS, "x.parquet:5: user has 2 ids, but a history has one user"),
+    "users of events": (
+        LOG.assign(user=[[7]] * 4 + [[7, 8]] * 56),
+        OF_LOG,
+        "x.parquet:5: user has 2 ids, but a history has one user",
+    ),
+    "twice": (LOG, 'user = "user"\nhistory = ["item", "item"]\n', "history names 'item' twice"),
     "padding": (
         PAIRS.assign(skipped=[[3, 4]] * 4 + [[3, -1]] * 56),
         OF_PAIRS,

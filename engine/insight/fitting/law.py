@@ -26,6 +26,7 @@ STEEPEST, MOST_SHIFT, MAX_SHARE, MOST_FOLDS = (
     5.0,
 )  # exponent; shift over rows; share of lookups; e-folds of rows
 SURE_USES = 20  # uses from which on a row's rank is taken as known
+FEWEST_USES, UNSEEN_STEPS = 2, 40  # mean uses of a seen row that tell the rows not seen; steps to their number
 ROWS_MISFIT = 2.0  # misfit of one e-fold: no more rows than the curves ask for
 
 
@@ -91,8 +92,8 @@ def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
     counts = counts[counts > 0]
     if rows < 2:
         return Law(1)
-    if _is_even(counts, rows, open_ended):
-        return Law(rows)
+    if even_rows := _even_rows(counts, rows, open_ended):
+        return Law(even_rows)
     usage = usage_curves(counts)
     plain_law, misfit = _fitted(usage, rows, 0.0, open_ended)
     largest = np.sort(counts)[-2:]
@@ -103,14 +104,22 @@ def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
     return plain_law
 
 
-def _is_even(counts: Ints, rows: int, open_ended: bool) -> bool:
-    """Return whether rows are used no less evenly than by chance alone: the variance of their uses is at most the mean.
+def _even_rows(counts: Ints, rows: int, open_ended: bool) -> int:
+    """Return the number of rows where they are used no less evenly than by chance, else 0.
 
-    Where new ids may follow, rows that are used a few times say nothing about those that are not.
+    By chance, uses are Poisson: their variance is the mean. Where new ids may follow, only the uses of rows that were seen are
+    known, a Poisson law without 0; below FEWEST_USES in the mean it says nothing about the others.
     """
+    seen = len(counts) if open_ended else rows
     lookups, squares = float(counts.sum()), float(counts.astype(np.float64) @ counts)
-    mean = lookups / rows
-    return (not open_ended or mean >= SURE_USES) and squares / rows - mean**2 <= mean
+    mean = lookups / seen
+    variance = squares / seen - mean**2
+    if not open_ended:
+        return rows if variance <= mean else 0
+    uses = mean  # of each row, seen or not
+    for _ in range(UNSEEN_STEPS):
+        uses = mean * -float(np.expm1(-uses))
+    return max(rows, round(lookups / uses)) if mean >= FEWEST_USES and variance <= mean * (1 + uses - mean) else 0
 
 
 def _fitted(usage: UsageCurves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:

@@ -226,7 +226,7 @@ def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = No
             _label(name, mapping_content["label"]) if mapping_content["label"] else {"label": "", "rule": "", "known_labels": ()}
         )
     mapped_layout = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
-    event_columns = (*filter(None, (mapped_layout.user,)), *mapped_layout.history)
+    event_columns = dict.fromkeys((*filter(None, (mapped_layout.user,)), *mapped_layout.history))
     mapped_layout = replace(mapped_layout, ids=(*mapped_layout.ids, *(c for c in event_columns if c not in mapped_layout.ids)))
     if not mapped_layout.ids:
         raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')

@@ -192,9 +192,8 @@ def check_samples(
     """
     if len(labels) < FEWEST:
         records_text = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
-        raise BadFile(
-            f"{name} has {len(labels)} samples{records_text}; at least {FEWEST} are needed, because 20 or more are held out."
-        )
+        samples = f"{count(len(labels), 'sample')}{records_text}"
+        raise BadFile(f"{name} has {samples}; at least {FEWEST} are needed, because 20 or more are held out.")
     if labelled and labels.min() == labels.max():
         values_text = ", ".join(repr(label_value[:24]) for label_value in sorted(values[:12])) + (
             ", ..." if len(values) > 12 else ""

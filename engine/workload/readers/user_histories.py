@@ -93,6 +93,12 @@ def check_events(layout: Layout, block: Block, sizes: Sequence[Ints], in_rows: b
         raise BadFile(f"{place} is missing, so nobody has this history; write the user, or remove the row.")
     first, *other_columns = layout.history
     size_of = dict(zip(layout.ids, sizes, strict=True))
+    if layout.user and (is_several := size_of[layout.user] != 1).any():
+        row = int(is_several.argmax())
+        raise BadFile(
+            f"{block.place(layout.user, row)} has {count(size_of[layout.user][row], 'id')}, but a history has one user; name a "
+            "column with one id a row as user."
+        )
     for column in other_columns:
         cause = "an event has one id in each column of a history; name only one of them as history, and the others as ids"
         _check_equal(block, (first, column), (size_of[first], size_of[column]), cause)

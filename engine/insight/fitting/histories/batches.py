@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....core.arithmetic import total
-from ....core.arrays import Flags, Ints, Words
+from ....core.arrays import Flags, Ints, Words, run_positions
 from ....workload.readers.recording import HistoryFields, Recording
 from .walk import UserCounts, WalkBlock, walk
 
@@ -89,18 +89,20 @@ def duplicates_of_log(file: Recording, fields: HistoryFields, batches: Sequence[
 
 
 def duplicates_of_rows(
-    file: Recording, fields: HistoryFields, batches: Sequence[BatchUsers], one_new: Flags, previous: Ints
+    file: Recording, fields: HistoryFields, batches: Sequence[BatchUsers], cap: int, one_new: Flags, previous: Ints
 ) -> Duplicates:
-    """Count the duplicates of batches of rows that have histories as lists.
+    """Count the duplicates of batches of rows that have histories as lists, of which the last `cap` events are read.
 
     `one_new` are the rows with one new event, `previous` the positions of the users' rows before.
     """
     lookups, events, rows = 0, 0, [0] * len(fields.events)
     for batch in batches:
         part = slice(batch.low, batch.high)
-        lengths = np.broadcast_to(file.bag_lengths(fields.events[0]), file.samples)[part]
+        lengths = np.minimum(np.broadcast_to(file.bag_lengths(fields.events[0]), file.samples)[part], cap)
         lookups += int(lengths.sum())
         events += int(np.where(one_new[part] & (previous[part] >= batch.low), 1, lengths).sum())
+        tokens, begins, all_lengths = file.tokens_of(np.arange(batch.low, batch.high))
         for i, table in enumerate(fields.events):
-            rows[i] += len(np.unique(file.lookups(table, batch.low, batch.high)))
+            ends = begins[:, table] + all_lengths[:, table]
+            rows[i] += len(np.unique(tokens[run_positions(ends - lengths, lengths)]))
     return Duplicates(len(batches), events / max(lookups, 1), tuple(part / max(lookups, 1) for part in rows))

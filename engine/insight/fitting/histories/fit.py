@@ -13,6 +13,7 @@ from ....scenario.scenario import Scenario, with_values
 from ....workload.accesses import distinct_events, unique_shares
 from ....workload.histories import HistoryLaw, cut_law, widest_spread
 from ....workload.popularity import table_kinds
+from ....workload.readers.lists import MOST_LENGTH
 from ....workload.readers.recording import HistoryFields, Recording
 from ....workload.readers.samples import Watch, unwatched
 from .batches import MOST_EVENTS, BatchUsers, Duplicates, batches_to_count, duplicates_of_log, duplicates_of_rows
@@ -210,7 +211,8 @@ def fit_histories(
     """
     fields = file.histories
     assert fields is not None
-    batch = max(min(window.batch, file.samples, MOST_EVENTS // (window.cap or DEFAULT_CAP)), 1)
+    longest_possible = min(window.cap or DEFAULT_CAP, MOST_LENGTH if fields.in_rows else file.samples)
+    batch = max(min(window.batch, file.samples, MOST_EVENTS // longest_possible), 1)
     chosen = batches_to_count(file.samples, batch)
     counts = count_histories(file, fields, batch, chosen, watch)
     all_lengths = lengths_of(file, fields, counts.user_rows)
@@ -220,8 +222,13 @@ def fit_histories(
     cap = window.cap or min(longest, DEFAULT_CAP)
     lengths = cut_lengths(all_lengths, cap)
     mean, cv = moments(lengths)
+    if mean > MOST_LENGTH:
+        raise BadFile(
+            f"Histories of {file.name}, cut at {count(cap, 'event')}, have {count(round(mean))} in the mean, but a sample has at "
+            f"most {count(MOST_LENGTH)}; set data.history_cap to {count(MOST_LENGTH)} events or less."
+        )
     if fields.in_rows:
-        counted = duplicates_of_rows(file, fields, chosen, counts.one_new, counts.previous)
+        counted = duplicates_of_rows(file, fields, chosen, cap, counts.one_new, counts.previous)
         later = int((counts.previous >= 0).sum())
         share = float(counts.one_new.sum() / later) if later else 1.0
     else:

@@ -52,8 +52,8 @@ def batch_sentence(fit: HistoryFit) -> str:
     """Return the sentence on the samples of a user in a batch."""
     order = "whose samples stand together by user" if fit.is_user_major else "in the file's order"
     return (
-        f"A batch of {count(fit.batch)} consecutive samples, {order}, has {exact(fit.samples_per_user)} samples of each of its "
-        f"users; the file has {count(fit.users, 'user')}."
+        f"A batch of {count(fit.batch)} consecutive samples, {order}, has {exact(fit.samples_per_user)} "
+        f"{'sample' if fit.samples_per_user == 1 else 'samples'} of each of its users; the file has {count(fit.users, 'user')}."
     )
 
 
@@ -98,7 +98,7 @@ def history_warnings(fit: HistoryFit, columns: Sequence[str]) -> Iterator[str]:
         )
     if fit.cv - fit.length_cv > FAR_LENGTHS * fit.cv:
         yield (
-            f"Lengths spread by {percent(fit.cv)}, wider than a cut log-normal law can with this mean and cap; the fit has "
+            f"Lengths spread by {percent(fit.cv)}, wider than any cut log-normal law of this mean and cap; the fit has "
             f"{percent(fit.length_cv)}."
         )
     if fit.largest_length_gap > FAR_LENGTHS:
