@@ -80,7 +80,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
             later.draw_when_known(words, partial(_draw_fit, file, base, take), fit_of_file, str(file.path), file.digest, *reading)
     except BadFile as error:  # of histories, perhaps: the file may still be read without them
         st.error(escape_markdown(str(error)))
-        history_view.draw_bags_toggle()
+        history_view.draw_choices()
 
 
 def _draw_fit(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None], fit: GeneratorFit) -> None:

@@ -39,15 +39,20 @@ def draw(fit: GeneratorFit) -> None:
         return
     conclusion, *sentences = report.history_sentences(fit.histories, fit.titles)
     st.markdown(escape_markdown(conclusion))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_bags_toggle()
-        is_given = fit.histories.is_cap_given
-        cap = count(fit.histories.cap) if is_given else f"the file's longest, at most {count(DEFAULT_CAP)}"
-        label = "Longest history [events]"
-        st.number_input(label, min_value=1, max_value=1_000_000, value=None, key=CAP_KEY, placeholder=cap, width=320)
+    draw_choices(fit.histories)
     st.markdown(escape_markdown(" ".join(sentences)))
     _draw_lengths(fit.histories)
     downloads.show(duplicates(fit.histories, fit.titles), dict.fromkeys((f"{FILE} [%]", f"{FIT} [%]"), "%.3g"))
+
+
+def draw_choices(fit: HistoryFit | None = None) -> None:
+    """Draw the choices of bags and of the cap, of a file whose histories were fitted or, without `fit`, refused."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        draw_bags_toggle()
+        if not st.session_state.get(BAGS_KEY):
+            cap = count(fit.cap) if fit and fit.is_cap_given else f"the file's longest, at most {count(DEFAULT_CAP)}"
+            label = "Longest history [events]"
+            st.number_input(label, min_value=1, max_value=1_000_000, value=None, key=CAP_KEY, placeholder=cap, width=320)
 
 
 def draw_bags_toggle() -> None:

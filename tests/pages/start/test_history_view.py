@@ -76,6 +76,18 @@ def test_a_fault_of_histories_leaves_the_way_to_bags(tmp_path: Path, trusted: No
     assert "fitted to 90 samples" in text(app.markdown) and not app.error
 
 
+def test_a_cap_that_is_too_long_can_be_lowered(tmp_path: Path, trusted: None) -> None:
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"user": 1, "item": np.arange(30_000) % 40}).to_csv(path, index=False)
+    Path(f"{path}.toml").write_text('user = "user"\nhistory = ["item"]\n', encoding="utf-8")
+    app = apps.opened("data", {"preset": "tiny", "data.history_cap": "1000000"})
+    app.text_input(key=ways.PATH).set_value(str(path)).run()
+    app.button(key="fit").click().run()
+    assert "set Longest history to 10,000 events or less" in text(app.error) and not app.exception
+    app.number_input(key=history_view.CAP_KEY).set_value(100).run()
+    assert "are at the cap of 100" in text(app.markdown) and not app.error
+
+
 def test_the_curves_of_lengths_end_at_all_histories(listens: Path) -> None:
     fit = fit_file(lookups_of(listens, histories=True), window=HistoryWindow(30, 16)).histories
     assert fit
