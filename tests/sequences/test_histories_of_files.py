@@ -174,6 +174,29 @@ def test_rows_with_lists_count_the_duplicates_of_the_cut_histories(tmp_path: Pat
     assert fit and fit.counted == (2, events / lookups, (different / lookups,))
 
 
+def test_the_first_row_of_a_user_in_a_batch_has_all_its_events_new(tmp_path: Path) -> None:
+    lists = [[*range(n, n + 4)] for n in range(120)]  # each user's row goes on one event further
+    rows = pd.DataFrame({"user": np.arange(120) // 40, "item": lists})
+    fit = fitted(write(rows, tmp_path / "rows.parquet", LOG), batch=20).histories
+    assert fit and fit.going_on == 1 and fit.is_user_major
+    assert fit.counted.events == (4 + 19) / 80  # a user has two batches, of which the later one repeats events of the former
+
+
+def test_a_row_that_is_two_events_longer_does_not_go_on_by_one(tmp_path: Path) -> None:
+    jumps = [[*range(2 * n, 2 * n + 4)] for n in range(60)]  # each last event but one is not the last event before
+    longer = [[5] * (2 * n + 2) for n in range(60)]  # it is, but the row has two more events
+    for rows in (jumps, longer):
+        path = write(pd.DataFrame({"user": 1, "item": rows}), tmp_path / "rows.parquet", LOG)
+        assert fitted(path).histories.going_on == 0
+
+
+@pytest.mark.parametrize("users", [[*range(30)] * 2, [0, 1] * 30, [0, 0, 1, 0] + [1] * 60])
+def test_samples_of_a_user_stand_together_only_where_none_is_between(tmp_path: Path, users: list[int]) -> None:
+    log = pd.DataFrame({"user": users, "item": np.arange(len(users))})
+    assert not fitted(write(log, tmp_path / "log.csv", LOG)).histories.is_user_major
+    assert fitted(write(log.sort_values("user", kind="stable"), tmp_path / "log.csv", LOG)).histories.is_user_major
+
+
 def test_a_mean_that_no_sample_can_have_names_a_cap(tmp_path: Path) -> None:
     log = pd.DataFrame({"user": 1, "item": np.arange(30_000) % 50})
     path = write(log, tmp_path / "log.csv", LOG)

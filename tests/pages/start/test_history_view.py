@@ -47,9 +47,9 @@ def test_histories_are_shown_cut_switched_off_and_used(listens: Path, trusted: N
     assert "listens.parquet** is ready: yambda" in text(app.markdown) and not app.error
     app.button(key="fit").click().run()
     assert not app.exception and not app.error
-    assert "Each row has the events of a user as lists (uid); a sample has the events, item_id" in text(app.markdown).replace(
-        "\\", ""
-    )
+    assert "Each row has the events of a user as lists (uid). The history of a sample has the events (item_id)" in text(
+        app.markdown
+    ).replace("\\", "")
     fit = fit_file(lookups_of(listens, histories=True), window=HistoryWindow(None, 16)).histories
     assert fit and report.batch_sentence(fit) in text(app.markdown).replace("\\", "")
     assert any(words.startswith("The fitted law of lengths is off by at most") for words in chart_words(app).values())

@@ -91,8 +91,9 @@ def duplicates_of_log(file: Recording, fields: HistoryFields, batches: Sequence[
 def duplicates_of_rows(
     file: Recording, fields: HistoryFields, batches: Sequence[BatchUsers], cap: int, one_new: Flags, previous: Ints
 ) -> Duplicates:
-    """Count the duplicates of batches of rows that have histories as lists, of which the last `cap` events are read.
+    """Count the duplicates of batches of rows that have histories as lists.
 
+    The last `cap` events of a list are read.
     `one_new` are the rows with one new event, `previous` the positions of the users' rows before.
     """
     lookups, events, rows = 0, 0, [0] * len(fields.events)

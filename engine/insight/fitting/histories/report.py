@@ -24,11 +24,11 @@ def conclusion(fit: HistoryFit, columns: Sequence[str]) -> str:
     events = " and ".join(columns[table] for table in fit.fields.events)
     user = "" if fit.fields.user is None else columns[fit.fields.user]
     if fit.fields.in_rows:
-        whose = f"of the user in {user}" if user else "of a user of its own, as no column of users is named"
-        return f"Each row is a sample with its history, {events}, as a list {whose}; the last event is the candidate."
+        whose = f"the user is in {user}" if user else "no column of users is named, so each row has a user of its own"
+        return f"Each row is a sample, with its history ({events}) as a list; {whose}. The last event is the candidate."
     rows = "Each row has the events of a user as lists" if fit.fields.exploded else "Each row is an event of a user"
     order = "" if fit.is_user_major else " Users are mixed in the file."
-    return f"{rows} ({user}); a sample has the events, {events}, of its user up to it, in the file's order.{order}"
+    return f"{rows} ({user}). The history of a sample has the events ({events}) of its user up to it, in the file's order.{order}"
 
 
 def _way(fit: HistoryFit) -> str:
@@ -115,9 +115,17 @@ def _duplicates_warnings(fit: HistoryFit, columns: Sequence[str]) -> Iterator[st
             continue
         too_many = fit_share > file_share
         if abs(fit.expected.events - fit.counted.events) > FAR_DUPLICATES * fit.counted.events:
-            cause = "histories of a batch overlap more than windows of equal length" if too_many else "histories overlap less"
+            cause = (
+                "histories of a batch overlap more than windows of equal length"
+                if too_many
+                else "histories overlap less than such windows"
+            )
         else:
-            cause = "events of a user or a time repeat ids more than the popularity says" if too_many else "ids repeat less"
+            cause = (
+                "events of a user or a time repeat ids more than the popularity says"
+                if too_many
+                else "ids repeat less than the popularity says"
+            )
         yield (
             f"A batch has {figure(100 * file_share)} % different rows of {columns[table]}, but {figure(100 * fit_share)} % by "
             f"the fit: {cause}."
