@@ -50,7 +50,10 @@ def test_the_way_from_a_file_to_an_answer_can_be_walked(
     assert "30,000 samples, 60,000 lookups of" in counted
     assert "ratings.csv: mapped by ratings.csv.toml, 30,000 samples counted" in fitted and "order: by timestamp" in fitted
     assert "baseline" in enough and "completed after 1 power loss" in run
-    assert "Each row is an event of a user (user); a sample has the events, item" in histories and "Histories:" not in bags
+    assert (
+        "Each row is an event of a user (user). The history of a sample has the events (item)" in histories
+        and "Histories:" not in bags
+    )
 
 
 def command_lines(path: Path) -> list[list[str]]:
