@@ -14,7 +14,6 @@ from ...errors import BadFile
 from .cells import plain_column
 from .ids import Place
 
-MOST_LENGTH = 10_000  # ids of a list: the largest pooling factor of a model
 BRACKETS = r"^(?:\[(?:.|\n)*\]|\((?:.|\n)*\)|\{(?:.|\n)*\}|<(?:.|\n)*>)$"
 OTHER_MARKS = "[](){}<>\"',;|"
 MARKS = r"[\[\](){}<>]"

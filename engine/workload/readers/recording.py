@@ -19,6 +19,7 @@ from .numbering import IdIndex
 
 FEWEST = 40
 HELD_OUT_LEAST = 20
+MOST_LENGTH = 10_000  # ids of a list: the largest pooling factor of a model
 
 
 class HistoryFields(NamedTuple):

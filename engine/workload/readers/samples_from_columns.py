@@ -17,9 +17,9 @@ from ...errors import BadFile
 from . import cells, user_histories
 from .ids import Place, id_tokens
 from .layouts import OPERATORS, Layout
-from .lists import MOST_LENGTH, ListTexts, is_list, join_fields
+from .lists import ListTexts, is_list, join_fields
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, drop_largest, fold_tokens, hashed_rows
-from .recording import HistoryFields, Recording, check_samples
+from .recording import MOST_LENGTH, HistoryFields, Recording, check_samples
 from .records import is_number
 from .samples import Samples, Watch, too_large_refusal, unwatched
 from .times import AmbiguousTimes, Times

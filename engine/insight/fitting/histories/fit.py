@@ -13,8 +13,7 @@ from ....scenario.scenario import Scenario, with_values
 from ....workload.accesses import distinct_events, unique_shares
 from ....workload.histories import HistoryLaw, cut_law, widest_spread
 from ....workload.popularity import table_kinds
-from ....workload.readers.lists import MOST_LENGTH
-from ....workload.readers.recording import HistoryFields, Recording
+from ....workload.readers.recording import MOST_LENGTH, HistoryFields, Recording
 from ....workload.readers.samples import Watch, unwatched
 from .batches import MOST_EVENTS, BatchUsers, Duplicates, batches_to_count, duplicates_of_log, duplicates_of_rows
 from .events import EventLookups, going_on
