@@ -296,7 +296,7 @@ class TopPart(Work):
     """Feature interaction and the top MLP, forward and backward.
 
     samples, widths: the samples of the batch, and the widths of the top MLP's layers, the input's first.
-    elements: the number of elements of all vectors of a sample together; 0 where history layers take them in.
+    elements: the number of elements of all vectors of a sample together; None where history layers take them in.
     state: words of the optimizer that the update reads and writes with each weight.
     ranks: the rank of each layer of a cross network, 0 for a full matrix; () without a cross network.
     pairs: True if the interaction is the products of all pairs of vectors, False if it concatenates the vectors.
@@ -306,7 +306,7 @@ class TopPart(Work):
 
     samples: Amount
     widths: tuple[int, ...]
-    elements: int
+    elements: int | None
     state: int = 0
     ranks: tuple[int, ...] = ()
     pairs: bool = True
@@ -324,7 +324,7 @@ class HistoryPart(Work):
 
     samples: Amount
     shape: SequenceShape
-    elements: int = 0
+    elements: int | None = None
     state: int = 0
 
 

@@ -108,23 +108,26 @@ def _pairs(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
 
     Half of the products are taken.
     """
-    if not (arithmetic.product or arithmetic.pair) or not work.vectors:
+    if not (arithmetic.product or arithmetic.pair) or not work.vectors or work.elements is None:
         return []
     flop = 3 * 2.0 * work.samples * work.vectors * work.elements
     pairs = 1.0 * work.samples * (work.vectors * (work.vectors - 1) // 2)
     return [LayerCost(flop * arithmetic.product + pairs * arithmetic.pair, 0.0, 0.0)]
 
 
-def _casts(arithmetic: Arithmetic, samples: Any, elements: int) -> list[LayerCost]:
+def _casts(arithmetic: Arithmetic, samples: Any, elements: int | None) -> list[LayerCost]:
     """Return the costs of converting vectors and their gradients, which are fp32, for layers in 16 bits: a kernel each."""
-    nbytes = (FLOAT32 / arithmetic.word + 1.0) * (1.0 * arithmetic.word * samples * elements)
-    return [elementwise(arithmetic, nbytes)] * 2 if elements and arithmetic.word < FLOAT32 else []
+    if elements is None or arithmetic.word >= FLOAT32:
+        return []
+    return [elementwise(arithmetic, (FLOAT32 / arithmetic.word + 1.0) * (1.0 * arithmetic.word * samples * elements))] * 2
 
 
-def _joined(arithmetic: Arithmetic, samples: Any, elements: int, width: int, kernels: int) -> list[LayerCost]:
+def _joined(arithmetic: Arithmetic, samples: Any, elements: int | None, width: int, kernels: int) -> list[LayerCost]:
     """Return the costs of `kernels` kernels that make `width` elements of those of all vectors."""
+    if elements is None:
+        return []
     vectors, outputs = (1.0 * arithmetic.word * samples * count for count in (elements, width))
-    return [elementwise(arithmetic, vectors + outputs)] * kernels if elements else []
+    return [elementwise(arithmetic, vectors + outputs)] * kernels
 
 
 def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:

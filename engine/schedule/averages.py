@@ -32,6 +32,8 @@ from .kernels.template import (
 )
 from .kernels.totals import Totals, empty_totals, enter_averages, enter_demands, enter_run, logged_share, sums_of
 
+NO_LINES = np.empty((0, 0, 0))
+
 
 def observe(
     template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, totals: Totals, stretch: Stretch = NO_REPEAT
@@ -46,7 +48,8 @@ def observe(
     log_share, with_totals = np.ones(points), len(totals.makespan) > 0
     sums = sums_of(demand_costs, kind, with_totals, stretch)
     if with_totals:
-        enter_demands(accounts, demand_costs, sums, totals, template.roll)
+        of_one_layout = totals._replace(start=NO_LINES, end=NO_LINES)  # those of long runs are lists: it would compile twice
+        enter_demands(accounts, demand_costs, sums, of_one_layout, template.roll)
     if template.batches > HELD_BATCHES and stretch.repeats == 0.0:
         for p in range(points):
             course = Course(template, inputs, p)

@@ -97,6 +97,7 @@ def test_a_published_format_is_never_edited(format: int) -> None:
 def of_format_4(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with names, a note, a pin, a quota and trained results as format 4 wrote it, and its backup without request 3."""
     monkeypatch.setattr(version, "CODE", "f81d5372fa7cd68a")
+    monkeypatch.setattr(version, "MODEL", "0.17")
     write_format_4(Path(f"{path}.backup"))
     with sqlite3.connect(f"{path}.backup") as store:
         store.create_function("crc", -1, crc)

@@ -25,7 +25,7 @@ def with_history_layers(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]
         work = task.demands[0].work
         if isinstance(work, TopPart):
             layers = Demand(task.server[0], HistoryPart(work.samples, shape, work.elements, work.state), task.server[1])
-            top = replace(task.demands[0], work=replace(work, elements=0))
+            top = replace(task.demands[0], work=replace(work, elements=None))
             name = task.name.replace(TOP_MLP, HISTORY_LAYERS).replace("top MLP", HISTORY_LAYERS.lower())
             tasks += [
                 replace(task, name=name, stage=HISTORY_LAYERS, demands=(layers,)),
