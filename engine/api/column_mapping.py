@@ -17,14 +17,7 @@ from .arrow_columns import is_list, plain_type
 from .knob_values import short_text
 
 LABELS = ("label", "labels", "click", "clicks", "clicked", "clk", "is_click", "is_clicked", "target", "y")
-KEYS = (
-    "label",
-    "ids",
-    "dense",
-    "time",
-    "user",
-    "history",
-)  # of a mapping that name columns, in the order in which they are written
+KEYS = ("label", "ids", "dense", "time", "user", "history")  # of a mapping that name columns, in the order of its lines
 LIST_KEYS = ("ids", "dense", "columns", "history")  # keys whose values are lists
 EXAMPLE = 'mapping={"label": "clicked", "ids": ["user", "item"], "dense": ["age"]}'
 EARLIEST_SECONDS = 10**8  # seconds since 1970, the least of a column of times: smaller numbers are hours, or days of a month

@@ -57,12 +57,13 @@ def wait_seconds(machine: MachineKnobs) -> tuple[float, float]:
 
 def agreement_sentences(machine: MachineKnobs) -> tuple[str, ...]:
     """Return a caution about a framework whose GPUs wait long before each collective; () without."""
-    wait_ms = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement)
-    if machine.num_gpus == 1 or wait_ms < LONG_AGREEMENT_MS:
+    long_wait = wait_seconds(machine)[1]
+    if machine.num_gpus == 1 or not long_wait:
         return ()
     return (
-        f"With machine.framework={machine.framework} the GPUs wait {figure(wait_ms, 'ms')} before each collective, a constant "
-        "fitted to one machine. A system with fewer collectives gains by it alone; compare systems with another framework, too.",
+        f"With machine.framework={machine.framework} the GPUs wait {figure(long_wait / MS, 'ms')} before each collective, "
+        "a constant fitted to one machine. A system with fewer collectives gains by it alone; compare systems with another "
+        "framework, too.",
     )
 
 

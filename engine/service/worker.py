@@ -43,6 +43,7 @@ CODE_CHANGED = "Emberpool's files have changed while it ran; start it again. Fin
 NOT_KEPT = "what it had learned is not kept by workers on other computers"
 CHUNK_SECONDS = 0.25  # a worker asks for its next chunk after so long
 NICENESS = 10
+AUTOGROUP = Path("/proc/self/autogroup")
 WATCH_SECONDS = 0.5
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -146,9 +147,10 @@ def lower_priority(owner: int) -> None:
     `owner` is the number of the owner's process.
     """
     os.nice(NICENESS)
-    with suppress(OSError):  # Linux divides the processor between sessions first: niceness counts within one
-        os.setsid()
-        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
+    if AUTOGROUP.exists():  # then Linux divides the processor between sessions first: niceness counts within one
+        with suppress(OSError):
+            os.setsid()
+            AUTOGROUP.write_text(str(NICENESS), encoding="ascii")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

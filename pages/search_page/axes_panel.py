@@ -27,7 +27,7 @@ from pages.ui.plain import escape_markdown
 MOST_AXES = 6
 NO_AXIS = ""
 FIRST_CXL_AXES = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
-FIRST_FACTORS = {"data.batch_size": (4, 2, 1, 0.5), "machine.num_gpus": (2, 1, 0.5, 0.25)}  # its own value over those tried
+FIRST_GPU_FACTORS, FIRST_SYSTEMS = (0.5, 1, 2, 4), ("all-hbm", "torchrec-uvm", "cpu-gpu")
 KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
 ESTIMATE: Fidelity = "estimate"
 MODES: dict[Fidelity, str] = {"estimate": "Quick estimate", "full": "Full training"}
@@ -52,16 +52,16 @@ def panel_axes() -> tuple[tuple[str, ...], str]:
 
 @lru_cache(maxsize=64)
 def first_axes(base: Scenario) -> tuple[str, ...]:
-    """Return the axes of a sweep that nobody has chosen: of the CXL link where the system has one, else batch and GPUs."""
+    """Return the axes of a sweep that nobody has chosen: of the CXL link where the system has one, else GPUs and systems.
+
+    All points have the same batches, so that their step times can be compared.
+    """
     if "cxl" in all_variants("systems")[base.system].devices:
         return FIRST_CXL_AXES
-    numbers = {path: [int(values(base)[path] / part) for part in parts] for path, parts in FIRST_FACTORS.items()}
-    return tuple(f"{path}:{','.join(str(n) for n in near if _is_allowed(path, n))}" for path, near in numbers.items())
-
-
-def _is_allowed(path: str, number: int) -> bool:
-    low, high = KNOBS[path].low, KNOBS[path].high
-    return (low is None or number >= low) and (high is None or number <= high)
+    most = KNOBS["machine.num_gpus"].high
+    gpus = [int(base.machine.num_gpus * factor) for factor in FIRST_GPU_FACTORS]
+    numbers = ",".join(str(number) for number in gpus if number >= 1 and (most is None or number <= most))
+    return f"machine.num_gpus:{numbers}", f"system:{','.join(dict.fromkeys((base.system, *FIRST_SYSTEMS)))}"
 
 
 def own_axes() -> tuple[str, ...]:

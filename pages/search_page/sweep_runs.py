@@ -100,6 +100,7 @@ def _read_shelf(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> R
     Without a request, points are looked up every REDRAW_SECONDS at most.
     """
     shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
+    places = axis_values(sweep)  # may wait for a worker, which nobody should do with the lock
     with shelf.lock:
         if status is not None:
             finished_columns = metric_columns.columns_of_request(runs.STORE, status.request, shelf.columns)
@@ -108,7 +109,7 @@ def _read_shelf(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> R
         else:
             finished_columns = shelf.columns
         if finished_columns is not shelf.columns:
-            shelf.columns, shelf.table = finished_columns, sweep_table.finished_table(axis_values(sweep), finished_columns)
+            shelf.columns, shelf.table = finished_columns, sweep_table.finished_table(places, finished_columns)
         return shelf
 
 
@@ -141,17 +142,22 @@ def _estimated(store: Path, sweep: Sweep) -> None:
     """
     shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
     unfinished = np.flatnonzero(shelf.columns.state == metric_columns.UNFINISHED).tolist() if shelf.columns else []
+    with turns.leave_turn():  # this takes up to a second, and is stored also if the visitor leaves
+        rows = _estimated_rows(sweep, unfinished, names)
+        with open_store(store) as database, transaction(database):
+            result_rows.store_results(database, rows)
+    shelf.columns = None  # forces a fresh read
+
+
+def _estimated_rows(sweep: Sweep, places: list[int], names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the keys and rows of the estimates of points."""
     rows = []
-    with turns.leave_turn():  # this takes up to a second
-        estimated = results([sweep[place] for place in unfinished], RUNS)
-    for place, estimate in zip(unfinished, estimated, strict=True):
+    for place, estimate in zip(places, results([sweep[place] for place in places], RUNS), strict=True):
         if not isinstance(estimate, NotScheduled):
             rows.append((names[place], result_rows.row_text(estimate)))
         elif not estimate.error:
             rows.append((names[place], result_rows.row_text(unscheduled_result(estimate))))
-    with open_store(store) as database, transaction(database):
-        result_rows.store_results(database, rows)
-    shelf.columns = None  # forces a fresh read
+    return rows
 
 
 def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> int:

@@ -58,6 +58,7 @@ def test_a_log_over_many_batches_is_the_same_in_parts(bound: int) -> None:
             np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
         np.testing.assert_array_equal(parts.course.staleness, whole.course.staleness)
         assert parts.steady == whole.steady and parts.makespan == whole.makespan
+        assert len(averages.enter_demands.signatures) == 1, "a long run compiles no kernel of its own"
 
 
 @pytest.mark.slow

@@ -79,6 +79,8 @@ def test_the_first_axes_are_of_parts_that_the_system_has(name):
     base = preset(name).scenario
     axes = tuple(map(parse, axes_panel.first_axes(base)))
     assert ("machine.cxl_bandwidth_GBps" in {axis.path for axis in axes}) == (base.system == "cxl")
+    assert base.system in dict(zip((axis.path for axis in axes), (axis.values for axis in axes), strict=True))["system"]
+    assert "data.batch_size" not in {axis.path for axis in axes}, "steps of unlike batches say not which design is best"
     results = estimates([point for point in Sweep(base, axes) if not isinstance(point, RefusedPlace)])
     assert len({result.results["Step time [ms]"] for result in results if result.ran}) >= 6
 

@@ -337,10 +337,10 @@ def a_trace(path: Path, lengths: np.ndarray, indices: np.ndarray) -> None:
 
     text = b"\x80\x02(" + b"".join(tensor(key, array) for key, array in enumerate(arrays)) + b"t."
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("trace/data.pkl", text)
+        archive.writestr(zipfile.ZipInfo("trace/data.pkl"), text)
         for key, array in enumerate(arrays):
-            archive.writestr(f"trace/data/{key}", array.tobytes())
-        archive.writestr("trace/version", "3")
+            archive.writestr(zipfile.ZipInfo(f"trace/data/{key}"), array.tobytes())
+        archive.writestr(zipfile.ZipInfo("trace/version"), "3")
 
 
 LENGTHS = RANDOM.integers(0, 5, (3, 40))

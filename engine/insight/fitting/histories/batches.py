@@ -62,8 +62,8 @@ class BatchUsers:
 
 def batches_to_count(samples: int, batch: int) -> list[BatchUsers]:
     """Return the batches to count: whole ones, spread evenly over the file."""
-    whole = max(samples // batch, 1)
-    numbers = np.unique((np.arange(MOST_BATCHES) + 0.5) / MOST_BATCHES * whole).astype(np.int64)
+    whole_batches = max(samples // batch, 1)
+    numbers = np.unique((np.arange(MOST_BATCHES) + 0.5) / MOST_BATCHES * whole_batches).astype(np.int64)
     return [BatchUsers(int(n) * batch, min(int(n + 1) * batch, samples)) for n in np.unique(numbers)]
 
 

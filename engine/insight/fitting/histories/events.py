@@ -38,7 +38,7 @@ class EventLookups:
     """The lookups of a file of lists, with each event of a history once.
 
     file: the file.
-    tables: the fields of events.
+    fields: the fields of events.
     one_new: the samples that have one new event, their last, (N,).
     """
 

@@ -142,14 +142,14 @@ def count_histories(
     file: Recording, fields: HistoryFields, batch: int, chosen: Sequence[BatchUsers], watch: Watch
 ) -> HistoryCounts:
     """Count a file's users by a walk; the batches `chosen` keep their samples."""
-    counts, whole = UserCounts(file.name), file.samples - file.samples % batch
+    counts, batched_samples = UserCounts(file.name), file.samples - file.samples % batch
     rows = file.samples if fields.in_rows else 0
     one_new, previous = np.zeros(rows, np.bool_), np.zeros(rows, np.int64)
     first_of_batch, apart, out_of_order = 0, 0, 0
     for block in walk(file, fields.user, counts, file.samples):
         watch(block.high / file.samples, f"{count(block.high)} of {count(file.samples, 'sample')}")
         positions = np.arange(block.low, block.high)
-        first_of_batch += int((first_in_batch(block, batch) & (positions < whole)).sum())
+        first_of_batch += int((first_in_batch(block, batch) & (positions < batched_samples)).sum())
         apart += int(((block.previous >= 0) & (block.previous < positions - 1)).sum())
         if file.times is not None:
             later = block.previous >= 0
@@ -195,10 +195,10 @@ def moments(lengths: Ints) -> tuple[float, float]:
 
 def fitted_law(mean: float, cv: float, cap: int) -> HistoryLaw:
     """Return the cut law of the rounded mean, with the spread as far as possible."""
-    whole = max(round(mean), 1)
-    widest = NARROWER * widest_spread(whole, cap)
+    rounded_mean = max(round(mean), 1)
+    widest = NARROWER * widest_spread(rounded_mean, cap)
     fitted_cv = min(float(f"{cv:.3g}"), np.floor(widest * 1000) / 1000)
-    return cut_law(float(whole), float(fitted_cv), float(cap))
+    return cut_law(float(rounded_mean), float(fitted_cv), float(cap))
 
 
 def fit_histories(
@@ -232,26 +232,26 @@ def fit_histories(
         share = float(counts.one_new.sum() / later) if later else 1.0
     else:
         counted, share = duplicates_of_log(file, fields, chosen, cap), None
-    whole = file.samples - file.samples % batch
+    batched_samples = file.samples - file.samples % batch
     fit = HistoryFit(
-        fields,
-        cap,
-        window.cap is not None,
-        longest,
-        mean,
-        cv,
-        fitted_law(mean, cv, cap),
-        lengths,
-        len(counts.user_rows),
-        counts.user_rows,
-        batch,
-        max(float(f"{whole / counts.first_of_batch:.4g}"), 1.0),
-        counts.is_user_major,
-        None if file.times is None else counts.out_of_order,
-        int(all_lengths[0]) if fields.in_rows else 0,
-        share,
-        counted,
-        Duplicates(0, 0.0, ()),
+        fields=fields,
+        cap=cap,
+        is_cap_given=window.cap is not None,
+        longest=longest,
+        mean=mean,
+        cv=cv,
+        law=fitted_law(mean, cv, cap),
+        lengths=lengths,
+        users=len(counts.user_rows),
+        user_rows=counts.user_rows,
+        batch=batch,
+        samples_per_user=max(float(f"{batched_samples / counts.first_of_batch:.4g}"), 1.0),
+        is_user_major=counts.is_user_major,
+        out_of_order=None if file.times is None else counts.out_of_order,
+        empty=int(all_lengths[0]) if fields.in_rows else 0,
+        going_on=share,
+        counted=counted,
+        expected=Duplicates(0, 0.0, ()),
     )
     return fit, EventLookups(file, fields.events, counts.one_new) if fields.in_rows else file
 
