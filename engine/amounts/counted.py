@@ -170,7 +170,7 @@ def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Rec
 
     A table's lookups and rows count `weight` times, where unlike rows take unlike time.
     """
-    recent_rows, count = _recent_rows(s, file), part_counter(s.model, parts, pieces, weight)
+    recent_rows, count = _recent_rows(s, file), part_counter(s, parts, pieces, weight)
     batch_skews = (map(skew, count(ids, tally_batch(recent_rows, ids)[0])) for ids in _ids(s, file))
     return _collect_amounts(2, batch_skews, "counted the parts of", on_progress)
 

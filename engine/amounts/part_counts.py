@@ -8,36 +8,38 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.arrays import Floats, Ints
-from ..scenario.groups import Model
+from ..scenario.scenario import Scenario
 from ..systems.sharding import Pieces
 from ..systems.table_placement import Weight
 from ..workload.batch import offsets, table_ends
-from ..workload.row_spread import counted_spread
+from ..workload.row_spread import counted_spread, row_layout
 
 Counter = Callable[[Ints, Ints], Floats]
 
 
-def part_counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
+def part_counter(s: Scenario, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
     """Return a function that counts a batch's lookups and unique rows by part, (2, parts).
 
     The function's arguments are the ids of a batch and the unique rows by table. Lookups and rows of a table are multiplied by
     `weight`, (2, T), if it is given.
     """
-    first_rows, weights = offsets(model), None if weight is None else np.array(weight)
+    first_rows, rows_layout, weights = offsets(s.model), row_layout(s), None if weight is None else np.array(weight)
     is_undivided = pieces.place >= 0
     table, width, part = (column[is_undivided] for column in (pieces.table, pieces.width, pieces.place))
     divided_columns = (column[~is_undivided].tolist() for column in (pieces.table, pieces.width, ~pieces.place))
     spread = [(divided_table, share, pieces.runs[run]) for divided_table, share, run in zip(*divided_columns, strict=True)]
 
     def count(ids: Ints, unique: Ints) -> Floats:
-        layout = table_ends(ids, first_rows)
-        lookups = np.diff(layout).astype(np.float64)
+        ends = table_ends(ids, first_rows)
+        lookups = np.diff(ends).astype(np.float64)
         counts = (lookups, unique) if weights is None else (lookups * weights[0], unique * weights[1])
         part_amounts = np.array(
-            [np.bincount(part, weights=width * table_amounts[table], minlength=parts) for table_amounts in counts]
+            [np.bincount(part, weights=width * table_amounts[table], minlength=parts) for table_amounts in counts],
+            dtype=np.float64,  # of whole numbers if no table is whole
         )
         for divided_table, share, run_parts in spread:
-            run_amounts = share * counted_spread(ids[layout[divided_table] : layout[divided_table + 1]], len(run_parts))
+            hashed = counted_spread(ids[ends[divided_table] : ends[divided_table + 1]], len(run_parts))
+            run_amounts = share * rows_layout.spread(divided_table, hashed)
             if weights is not None:
                 run_amounts = run_amounts * weights[:, divided_table, None]
             for row, amounts in zip(part_amounts, run_amounts, strict=True):

@@ -10,7 +10,7 @@ from ..core.arithmetic import total
 from ..core.arrays import Flags, Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..systems.capacity import cache_refusal
+from ..systems.sizing import cache_refusal
 from ..systems.system import Cache, cache_policy, cached_tables
 from ..workload.accesses import table_lookups
 from ..workload.batch import offsets, table_ends

@@ -6,6 +6,7 @@ from typing import Any
 from .knobs import brief_group, knob
 
 BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
+LISTS = (*BY_TABLE, "bag_length_cv", "hot_rank_factor")  # knobs with one number, or one for each table
 
 
 def _number_per_table(label: str, summary: str, high: float) -> Any:
@@ -104,6 +105,15 @@ class DataKnobs:
         unit="samples",
         low=1.0,
         high=1e6,
+        added_later=True,
+    )
+    hot_rank_factor: tuple[float, ...] = knob(
+        (),
+        "Hot-rank factor",
+        "Lookups of the busiest part over the mean, in a table whose rows are spread over several GPUs or modules; the first "
+        "part is the busiest. 0 or empty: as a hash spreads the rows. One number, or one per table.",
+        low=0.0,
+        high=10_000.0,
         added_later=True,
     )
     locality: float = knob(

@@ -17,7 +17,7 @@ from ..core.points.parts import record
 from ..errors import BadKnob, nearest_hint
 from ..registry import model_file, variant_names
 from . import knobs
-from .data import BY_TABLE, DataKnobs, RunKnobs, by_table
+from .data import LISTS, DataKnobs, RunKnobs, by_table
 from .fault_knobs import Faults, read_trace
 from .groups import Model, Policy
 from .knobs import Knob, knob
@@ -67,8 +67,8 @@ class Scenario:
 # The knobs that the rules between knobs read; all other knobs are independent.
 KNOBS_WITH_RULES = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
-    | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share", "data.bag_length_cv"}
-    | {f"data.{name}" for name in BY_TABLE}
+    | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share"}
+    | {f"data.{name}" for name in LISTS}
 )
 
 
@@ -146,7 +146,7 @@ def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
     Lists of the model itself are left out.
     """
     known_values = values(scenario)
-    lists = [f"data.{name}" for name in (*BY_TABLE, "bag_length_cv")] + ["policy.kernel"]
+    lists = [f"data.{name}" for name in LISTS] + ["policy.kernel"]
     stale = [path for path in lists if isinstance(known_values[path], tuple) and len(known_values[path]) not in (0, 1, tables)]
     return {path: KNOBS[path].default for path in stale}
 
@@ -166,7 +166,7 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
 
 
 def _check_data(data_knobs: DataKnobs, tables: int) -> None:
-    for name in (*BY_TABLE, "bag_length_cv"):
+    for name in LISTS:
         count = len(getattr(data_knobs, name))
         if count not in (0, 1, tables):
             raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one or {tables} values.")
@@ -177,6 +177,11 @@ def _check_data(data_knobs: DataKnobs, tables: int) -> None:
         raise BadKnob(
             f"data.hottest_shares and data.once_share together take {figures.exact(max_share)} of a table's lookups; leave at "
             "least 0.01 to the other rows."
+        )
+    if below := [factor for factor in data_knobs.hot_rank_factor if 0 < factor < 1]:
+        raise BadKnob(
+            f"data.hot_rank_factor={figures.exact(below[0])} is less than 1, but the busiest part has at least the mean; give 1 "
+            "or more, or 0 for rows that a hash spreads."
         )
 
 

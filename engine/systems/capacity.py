@@ -17,14 +17,15 @@ from ..scenario.scenario import KNOBS, Scenario, is_sequential, with_checked_val
 from ..units import GB, GiB
 from ..workload.caching.unique_rows import expected_unique
 from .balance import table_placement
+from .exchange.sent import busiest_sender_bytes
 from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN_SHARES, Kind, kind_of, memories
 from .sharding import filled
-from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of, without_idle_dedup
+from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
-from .traffic import hottest_bytes, log_bytes, mlp_bytes, num_rows, table_bytes
+from .traffic import hottest_bytes, log_bytes, mlp_bytes, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
@@ -62,7 +63,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
-    problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
+    problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system, placement.balance), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
     gpu_bytes = _gpu_bytes(s, system, placement.balance) + hottest_bytes(s, placement.replicas.rows)
     return placement, Sizes(knobs, gpu_bytes, tuple(filter(None, problems)))
@@ -345,16 +346,18 @@ def _window(s: Scenario, system: System) -> str:
     )
 
 
-def _gpu(s: Scenario, system: System) -> str:
+def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
     """Return a refusal of a GPU, or of its memory, that does not suffice, else ""."""
     if "gpu" not in system.devices:
         return no_host_unit(s.machine)  # the layers run on the host
     if refusal := no_unit(s.machine) or no_attention(s.machine, is_sequential(s.model)) or _crowded(s):
         return refusal
-    tables = _even_tables(s, system)
+    tables, beyond = _even_tables(s, system), busiest_sender_bytes(s, system, balance)
     need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables), memory_bytes(s.machine)
-    if need <= capacity:
+    if need + beyond <= capacity:
         return ""
+    if need <= capacity:
+        return _hot_gpu(s, need + beyond, beyond)
     hbm_bytes = system.nbytes_by_memory(s).get("hbm", 0.0)
     if not hbm_bytes:
         narrower = "or model.hstu_layers, shorten the histories" if is_sequential(s.model) else "or the MLP widths"
@@ -370,9 +373,17 @@ def _gpu(s: Scenario, system: System) -> str:
         less = "stash with policy.stashing=both, use a cache"
     can_add_gpus = room > 0 and system.can_use_many_gpus and not system.hot
     gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if can_add_gpus else ""
+    gpus = f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each"
+    gpus = gpus if s.machine.num_gpus > 1 else f"machine.gpu={s.machine.gpu} holds {_gib(capacity)}"
+    return f"{gpus}, but tables or cache, MLPs and activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
+
+
+def _hot_gpu(s: Scenario, need: float, beyond: float) -> str:
+    """Return the refusal of vectors that only the GPU with the hottest rows has no room for."""
+    dedup = "" if s.policy.input_dedup else "set policy.input_dedup=on, "
     return (
-        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each, but tables or cache, MLPs and "
-        f"activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
+        f"machine.gpu={s.machine.gpu} has {_gib(memory_bytes(s.machine))}, but the GPU with the hottest rows needs {_gib(need)}. "
+        f"{_gib(beyond)} of it are vectors beyond the mean; choose policy.sharding=column-wise, {dedup}or lower data.batch_size."
     )
 
 
@@ -384,16 +395,4 @@ def _crowded(s: Scenario) -> str:
     return (
         f"machine.chassis={s.machine.chassis} has places for {room} GPU{'s' * (room > 1)}, but a node has {gpus}; "
         f"set it to auto, or lower machine.gpus_per_node to {room}."
-    )
-
-
-def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> str:
-    """Return the sentence that a cache is too small for rows used together."""
-    share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
-    remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
-    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
-    return (
-        f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {users} "
-        f"{figures.count(int(unique))} different rows, which must be in the cache together; {remedy}, {fewer}or lower "
-        "data.batch_size."
     )

@@ -7,6 +7,7 @@ DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
 from math import ceil
 from typing import Any, NamedTuple
 
+from ..core import figures
 from ..core.constants import Constant
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import lanes_rate
@@ -21,7 +22,7 @@ from ..units import GB, GiB
 from .row_kinds import row_bytes
 from .steps.stashing import stashed_bytes
 from .system import System, chassis_of
-from .traffic import cached_rows, log_bytes, table_bytes
+from .traffic import cached_rows, log_bytes, num_rows, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
 SERVER, DRIVES, NUM_EXPANDERS = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
@@ -187,3 +188,15 @@ def _drives(s: Scenario, system: System) -> int:
     drive_bytes_held = _held_bytes(s, system, "ssd")
     need = (drive_bytes_held + logs) / nodes(s.machine) if drive_bytes_held else 0.0
     return min(max(1, ceil(need / drive_bytes(s.machine) - 1e-9)), int(KNOBS[DRIVES].high or 1))
+
+
+def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> str:
+    """Return the sentence that a cache is too small for rows used together."""
+    share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
+    remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
+    fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
+    return (
+        f"policy.cache_load_factor={figures.exact(s.policy.cache_load_factor)} keeps {figures.count(int(capacity), 'row')}, but "
+        f"{users} {figures.count(int(unique))} different rows, which must be in the cache together; {remedy}, {fewer}or lower "
+        "data.batch_size."
+    )

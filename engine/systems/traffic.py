@@ -34,6 +34,7 @@ from ..workload.accesses import sent_share
 from ..workload.bags import uneven_bags
 from ..workload.caching.expected_cache import popularity_sums
 from ..workload.histories import history_shape
+from .exchange.buffers import vector_buffers
 from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
 INDEX_BYTES = 8
@@ -356,14 +357,17 @@ def log_bytes(s: Scenario) -> float:
 
 
 def activation_bytes(s: Scenario) -> float:
-    """Return the bytes of GPU memory of a batch: MLP gradients, and activations twice."""
+    """Return the bytes of GPU memory of a batch: MLP gradients, activations and their gradients.
+
+    Of the senders' buffers of histories' vectors it has the mean over GPUs.
+    """
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
-    widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
+    widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * max(per_table(model, "embedding_dim"))
     widths += total(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
     widths += total(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     if histories := history_shape(s):
         widths += sequence_activations(histories)
-    return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths)
+    return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths + total(vector_buffers(s)))
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:

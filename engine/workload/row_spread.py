@@ -2,7 +2,9 @@
 
 The spread gives the lookups and the unique rows of each part. No memory knows which rows are popular: a hash of a row's number
 selects the row's part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts
-are computed; all other rows are spread evenly.
+are computed; all other rows are spread evenly. A table can state the lookups of its busiest part instead
+(`data.hot_rank_factor`): a few popular rows make them, so unique rows stay as a hash spreads them. With input dedup a part gets
+an id once from each GPU, so its lookups are spread as its unique rows are.
 """
 
 from functools import lru_cache
@@ -16,8 +18,9 @@ from ..core.arrays import Flags, Floats, Index, Ints
 from ..core.hashing import GOLDEN, mix, unit
 from ..core.jit import entry_kernel
 from ..core.memo import memoised
+from ..scenario.data import by_table
 from ..scenario.scenario import Scenario, per_table
-from .accesses import expected_accesses
+from .accesses import expected_accesses, sent_shares
 from .expected import gap_rate, unused_chance
 from .popularity import Popularity, popularities, rank_cells
 from .spectrum import EXACT_ROWS, row_shares
@@ -28,6 +31,39 @@ HOT_ROWS = 1024  # hottest rows of a table whose parts are computed
 SALT = np.uint64(0x5851F42D4C957F2D)  # makes parts independent of how ranks fold into rows
 
 
+class RowLayout(NamedTuple):
+    """How the rows of tables that several parts share are spread, by table.
+
+    hot_rank_factors: the busiest part's lookups over the mean, (T,); 0 for rows that a hash spreads.
+    is_deduped: flags of the tables of which a part gets each id once from a GPU, (T,).
+    """
+
+    hot_rank_factors: Floats
+    is_deduped: Flags
+
+    def spread(self, table: int, hashed: Floats) -> Floats:
+        """Return a table's lookups and unique rows by part, (2, P), from hashed ones."""
+        factor, (lookups, rows) = float(self.hot_rank_factors[table]), hashed
+        if self.is_deduped[table]:
+            return np.array([lookups.sum() * rows / rows.sum(), rows]) if rows.any() else hashed
+        return np.array([lookups.sum() * hot_rank_shares(factor, len(rows)), rows]) if factor else hashed
+
+    def spreads_by_hash(self, table: int) -> bool:
+        """Return whether a hash alone spreads a table's lookups."""
+        return not (self.hot_rank_factors[table] or self.is_deduped[table])
+
+
+def hot_rank_shares(factor: float, parts: int) -> Floats:
+    """Return each part's share of a table's lookups, (P,); the first is the busiest."""
+    busiest = min(factor, parts) / parts
+    return np.array([busiest, *[(1 - busiest) / max(parts - 1, 1)] * (parts - 1)])
+
+
+def row_layout(s: Scenario) -> RowLayout:
+    """Return how the rows of a scenario's tables are spread."""
+    return RowLayout(np.array(by_table(s.data, "hot_rank_factor", s.model.num_tables)), sent_shares(s) < 1)
+
+
 class Spreads(NamedTuple):
     """A batch's accesses by table, and their spread over parts of a memory.
 
@@ -35,6 +71,7 @@ class Spreads(NamedTuple):
     first_rows: the global number of each table's first row, (T,).
     laws: the popularity of each table.
     locality: the probability that a use of a row is soon repeated.
+    layout: how the rows are spread.
     spreads_by_parts: results so far, by the number P of parts: flags of the tables that are computed, (T,), and the lookups and
         unique rows of each part, (T, 2, P).
     """
@@ -43,6 +80,7 @@ class Spreads(NamedTuple):
     first_rows: Ints
     laws: tuple[Popularity, ...]
     locality: float
+    layout: RowLayout
     spreads_by_parts: dict[int, tuple[Flags, Floats]]
 
     def spread_over(self, parts: int, tables: Ints) -> Floats:
@@ -62,15 +100,18 @@ class Spreads(NamedTuple):
             for (_, lookups, unique), group in alike_tables.items():
                 enter_spread(self.laws[group[0]], lookups, unique, self.locality, self.first_rows, np.array(group), part_amounts)
                 is_entered[group] = True
+                for table in group:
+                    if not self.layout.spreads_by_hash(table):
+                        part_amounts[table] = self.layout.spread(table, part_amounts[table])
         return part_amounts
 
 
 @memoised(most=16)
 def spreads(s: Scenario) -> Spreads:
-    """Return the spreads of a scenario's tables; they depend only on the workload."""
+    """Return the spreads of a scenario's tables, by the workload and input dedup."""
     accesses, rows = expected_accesses(s), per_table(s.model, "num_embeddings")
     tables = np.array([accesses.lookups, accesses.unique_rows])
-    return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, {})
+    return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, row_layout(s), {})
 
 
 @entry_kernel

@@ -120,6 +120,7 @@ class GeneratorFit:
             "data.popularity": "zipf",
             **{f"data.{name}": column for name, column in zip(names, zip(*laws, strict=True), strict=True)},
             "data.locality": self.locality,
+            "data.hot_rank_factor": (),  # those of other ids
         }
         knob_values |= self.histories.knobs(len(self.tables)) if self.histories else {}
         return knob_values if self.click_rate is None else knob_values | {"data.click_rate": self.click_rate}

@@ -1,29 +1,28 @@
 """Memory of the fullest GPU during a batch, by kind."""
 
 from collections.abc import Mapping
-from math import ceil
 
 from ...core.arithmetic import total
 from ...core.figures import figure, percent
-from ...hardware.devices.gpu import word_bytes
 from ...scenario.scenario import Scenario, per_table
 from ...schedule.machine import settle
+from ...systems.exchange.buffers import vector_buffers
+from ...systems.exchange.sent import busiest_sender_bytes
 from ...systems.row_kinds import kind_bytes, row_bytes
 from ...systems.steps.stashing import beside_tables_bytes, stashed_bytes
-from ...systems.traffic import activation_bytes, elements, mlp_bytes, mlp_gradient_bytes, num_rows
+from ...systems.traffic import activation_bytes, mlp_bytes, mlp_gradient_bytes, num_rows
 from ...units import GB
 
 LAYERS = "layers and their gradients"
 STASHED = {"off": (), "state": ("optimizer state",), "weights": ("rows",), "both": ("rows", "optimizer state")}
-VECTOR_COPIES = 4  # vectors and their gradients, as they arrive and as the layers read them
 
 
 def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
     """Return the bytes of the fullest GPU by kind; {} for a scenario without a GPU.
 
-    Rows and their state are those of the GPU with the most, all else is the mean over GPUs. Vectors are those that cross
-    between GPUs or from memory, and their gradients. With a stash, the kinds are those of the batch's fuller moment: lookup and
-    update, or the dense layers.
+    Rows and their state are those of the GPU with the most, and so are vectors that it sends; all else is the mean over GPUs.
+    Vectors, with their gradients, are those that layers read, those that arrive, and those of histories that go to other GPUs.
+    With a stash, the kinds are those of the batch's fuller moment: lookup and update, or the dense layers.
     """
     settled = settle(scenario)
     s = settled.scenario
@@ -32,14 +31,13 @@ def gpu_memory(scenario: Scenario) -> Mapping[str, float]:
     rows = per_table(s.model, "num_embeddings")
     state_share = float(kind_bytes(s, "state_and_checksum") @ rows) / (num_rows(s) * row_bytes(s))
     tables = settled.sizes.gpu_bytes - 2 * mlp_bytes(s)
-    samples, gradients = ceil(s.data.batch_size / s.machine.num_gpus), mlp_gradient_bytes(s)
-    vectors = VECTOR_COPIES * word_bytes(s.machine) * samples * elements(s)
+    gradients, vectors = mlp_gradient_bytes(s), total(vector_buffers(s))
     kinds = {
         "rows": (1 - state_share) * tables,
         "optimizer state": state_share * tables,
         LAYERS: 2 * mlp_bytes(s) + gradients,
         "activations": activation_bytes(s) - vectors - gradients,
-        "vectors": vectors,
+        "vectors": vectors + busiest_sender_bytes(s, settled.system, settled.placement.balance),
     }
     without_stash = kinds | dict.fromkeys(STASHED[s.policy.stashing], 0.0)
     if not stashed_bytes(s):

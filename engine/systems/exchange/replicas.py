@@ -22,8 +22,8 @@ from ...workload.caching.expected_cache import hot_split, hot_unique, hottest_by
 from ..row_kinds import RowKind, mean_kind, row_kinds
 from ..steps.stashing import peak_bytes
 from ..traffic import mlp_bytes, num_rows, rows_within, tables_apart
+from .buffers import SENT_BYTES
 from .crossing import Crossing
-from .sent import SENT_BYTES
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
 WORTHWHILE = 0.95  # of the seconds without copies: a smaller gain is lost where other work waits for the second all-reduce

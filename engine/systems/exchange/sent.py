@@ -6,14 +6,14 @@ from ...core.arithmetic import total
 from ...core.arrays import Floats
 from ...core.points.numbers import as_float
 from ...scenario.scenario import Scenario, is_sequential, per_table, vectors_per_table
-from ...units import FLOAT32
 from ...workload.accesses import sent_share, sent_shares
 from ...workload.bags import uneven_bags
+from ...workload.row_spread import spreads
 from ..sharding import Pieces
+from ..system import System
+from ..table_placement import Balance
 from ..traffic import INDEX_BYTES, LENGTH_BYTES
-
-INT8_OVERHEAD = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
-SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)}  # bytes of an element, and of a vector
+from .buffers import SENT_BYTES, vector_buffers
 
 
 def sent_bytes(s: Scenario) -> float:
@@ -34,16 +34,39 @@ def vector_nbytes(s: Scenario) -> float | Floats:
 def sent_pieces(s: Scenario, pieces: Pieces) -> Pieces:
     """Return a plan with a piece for each part's rows of a sequence table.
 
-    Parts that share a table of bags sum their vectors before they send them; the vectors of a sequence cross as they are.
+    Parts that share a table of bags sum their vectors before they send them; the vectors of a sequence cross as they are. A part
+    sends as many of them as it has lookups.
     """
     if not is_sequential(s.model):
         return pieces
-    is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
-    divided = is_history[pieces.table] & (pieces.place < 0)
-    owners = [pieces.runs[~place] if apart else (place,) for place, apart in zip(pieces.place.tolist(), divided, strict=True)]
-    counts = np.array([len(run) for run in owners])
-    widths = np.repeat(pieces.width / counts, counts)
-    return Pieces(np.repeat(pieces.table, counts), widths, np.concatenate(owners).astype(np.int64), pieces.runs)
+    is_history, batch = np.array(per_table(s.model, "feature_kind")) == "sequence", spreads(s)
+    owners: list[tuple[int, ...]] = []
+    widths = []
+    columns = zip(pieces.table.tolist(), pieces.width.tolist(), pieces.place.tolist(), strict=True)
+    for table, width, place in columns:
+        if place >= 0 or not is_history[table]:
+            owners.append((place,))
+            widths.append(np.array([width]))
+            continue
+        owners.append(run := pieces.runs[~place])
+        lookups = batch.spread_over(len(run), np.array([table]))[table, 0]
+        widths.append(width * lookups / lookups.sum())
+    counts = [len(run) for run in owners]
+    return Pieces(np.repeat(pieces.table, counts), np.concatenate(widths), np.concatenate(owners).astype(np.int64), pieces.runs)
+
+
+def busiest_sender_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
+    """Return the bytes of vectors to send on the fullest GPU, beyond the mean.
+
+    It is 0 without a plan, and if GPUs do not hold the tables.
+    """
+    owned = vector_buffers(s).owned
+    if not owned or balance is None or system.parts_kind not in ("gpus", "tiers", "kernels"):
+        return 0.0
+    apart, is_history = sent_pieces(s, balance.pieces), np.array(per_table(s.model, "feature_kind")) == "sequence"
+    elements = sent_shares(s) * is_history * vectors_per_table(s.model) * per_table(s.model, "embedding_dim")
+    by_gpu = np.bincount(np.maximum(apart.place, 0), apart.width * elements[apart.table], balance.parts.number)
+    return owned * (float(by_gpu.max() / by_gpu.mean()) - 1)
 
 
 def _sent_nbytes(s: Scenario, dim: int) -> float:

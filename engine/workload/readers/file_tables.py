@@ -70,7 +70,7 @@ def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
         elif len(model.num_embeddings) > 1:
             changes["model.num_embeddings"] = (max(model.num_embeddings),)
         changes |= {"data.popularity": "zipf"} | {
-            f"data.{name}": () for name in BY_TABLE if len(getattr(scenario.data, name)) > 1
+            f"data.{name}": () for name in (*BY_TABLE, "hot_rank_factor") if len(getattr(scenario.data, name)) > 1
         }
     if _values_by_table(model.pooling, fields * copies) != file.pooling * copies:
         changes["model.pooling"] = (1,) if set(file.pooling) == {1} else file.pooling * copies

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....campaign.fault_stream import hazards_of
 from ....core.arithmetic import total
-from ....scenario.data import BY_TABLE
+from ....scenario.data import LISTS
 from ....scenario.groups import Model
 from ....scenario.machine import YEARS
 from ....scenario.scenario import DIM, PROJECTION, ROW_KNOBS, Scenario, per_table, projection_dim, with_values
@@ -49,8 +49,7 @@ def _lookups_at(s: Scenario, num_lookups: float) -> tuple[Scenario, Scaled]:
     if num_lookups >= tables:
         return with_values(s, {"model.pooling": scaled_lookups(s.model, num_lookups / total(per_table(s.model, "pooling")))}), ()
     fewer, rows = max(1, round(num_lookups)), total(per_table(s.model, "num_embeddings"))
-    reset_lists: dict[str, Any] = {f"data.{name}": () for name in BY_TABLE if len(getattr(s.data, name)) > 1}
-    reset_lists |= {"data.bag_length_cv": ()} if len(s.data.bag_length_cv) > 1 else {}
+    reset_lists: dict[str, Any] = {f"data.{name}": () for name in LISTS if len(getattr(s.data, name)) > 1}
     return with_values(
         s,
         {
