@@ -107,7 +107,7 @@ def test_a_model_of_histories_becomes_one_of_bags_to_train_on_a_log() -> None:
     base = with_values(
         preset("dlrm-v4-mi350x").scenario,
         {"model.num_tables": 2, "model.feature_kind": ("bag", "sequence"), "model.num_embeddings": (9,), "model.pooling": (1, 30),
-         "data.bag_length_cv": (), "data.zipf_exponents": ()},
+         "data.bag_length_cv": (), "data.zipf_exponents": (), "data.hot_rank_factor": ()},
     )  # fmt: skip
     log = SampleShape("log.csv", 1, (1, 1), (0.0, 0.0), (9, 9))
     suited = with_values(base, knob_changes(base, log))
