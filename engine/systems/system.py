@@ -28,7 +28,10 @@ from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
 ATTENTION_CONSTANTS = frozenset(  # only layers over histories read them
-    f"gpu.{name}-share-of-peak" for name in ("attention", "fused-attention-forward", "fused-attention-backward")
+    (
+        "host.attention-rate-a-core",
+        *(f"gpu.{name}-share-of-peak" for name in ("attention", "fused-attention-forward", "fused-attention-backward")),
+    )
 )
 CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
 LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}

@@ -79,6 +79,6 @@ def uses_what_it_powers(scenario):
     devices = powered_devices(system, scenario.machine)
     layers_on_gpus = "host" in devices and "gpu" in load_variant("systems", system).devices
     idle = [one for one in devices["host"].constants if one.name in LAYERS] if layers_on_gpus else []
-    attention = [one for one in devices["gpu"].constants if "attention" in one.name] if "gpu" in devices else []
+    attention = [one for device in devices.values() for one in device.constants if "attention" in one.name and one not in idle]
     unread_attention = 0 if is_sequential(scenario.model) else len(attention)
     assert len(found) == sum(len(device.constants) for device in devices.values()) - len(idle) - unread_attention

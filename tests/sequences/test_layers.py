@@ -3,12 +3,14 @@
 import pytest
 
 from engine.core.work import HistoryPart
-from engine.hardware.devices import gpu
+from engine.estimate import estimate
+from engine.hardware.devices import gpu, host
 from engine.hardware.layer_kernels import COUNTING_ARITHMETIC
 from engine.hardware.layers import count_kernels, layer_cost
 from engine.hardware.sequence_layers import layer_parts, sequence_costs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.systems.system import constants
 from engine.systems.traffic import mlp_gradient_bytes
 from engine.training.shape import dense_size, full_shape
 from engine.workload.histories import history_shape
@@ -86,3 +88,27 @@ def test_a_single_gated_product_needs_fewer_operations_than_three_vectors():
 def test_gradients_and_logs_have_the_bytes_of_all_weights_that_are_trained():
     scenario = preset("dlrm-v4-mi350x").scenario
     assert mlp_gradient_bytes(scenario) == 4 * dense_size(full_shape(scenario)) > 4 * 3_000_000
+
+
+def test_a_hosts_attention_has_a_rate_a_core_where_its_products_are_faster():
+    on_host = with_values(preset("dlrm-v4-cxl").scenario, {"system": "cpu-only", "machine.host": "amx-2023"})
+    tiles = host.build(on_host.machine).rates.layers
+    assert tiles.attention_forward == tiles.attention_backward == pytest.approx(112 * 145e9)
+    assert tiles.rate > 9 * tiles.attention_forward
+    plain = host.build(with_values(on_host, {"machine.matrix_precision": "fp32"}).machine).rates.layers
+    assert plain.attention_forward == plain.rate == pytest.approx(112 * 0.7 * 160e9)
+
+    def step(scenario):
+        return estimate(scenario).results["Step time [ms]"] / 1e3
+
+    squares, samples = history_shape(on_host).squares, on_host.data.batch_size
+    flop = 3.5 * 2 * 3 * samples * squares * 512  # three layers, both passes
+    slower = with_values(on_host, {"machine.assume": (("host.attention-rate-a-core", 70.0),)})
+    assert step(slower) - step(on_host) == pytest.approx(flop / 112 * (1 / 70e9 - 1 / 145e9), rel=0.01)
+
+
+def test_only_layers_of_histories_on_a_host_read_its_attention():
+    name, histories = "host.attention-rate-a-core", preset("dlrm-v4-cxl").scenario
+    bags = with_values(preset("dlrm-kaggle").scenario, {"system": "cpu-only"})
+    assert name not in constants(bags) and name not in constants(histories)
+    assert name in constants(with_values(histories, {"system": "cpu-only"}))

@@ -193,10 +193,11 @@ def _arithmetic(machine: MachineKnobs, host: Host, library: Library, busy: float
     peak = getattr(host, PEAKS.get(machine.matrix_precision, ""), None)
     launch = library.launch.value * US
     rate = library.share.value * busy * peak.value * 1e9 if peak else 0.0
+    attention = min(rate, busy * host.attention.value * 1e9)  # exponentials of scores, not products, limit fast units
     return Arithmetic(
         rate=rate,
-        attention_forward=rate,
-        attention_backward=rate,
+        attention_forward=attention,
+        attention_backward=attention,
         bandwidth=_bandwidth(machine, busy * host.dram_lines.value),
         word=word_bytes(machine),
         per_flop=0.0,  # counted by the core's watts
