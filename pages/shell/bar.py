@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.scenario.knobs import Knob, write
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.answers import question
@@ -127,11 +129,16 @@ def _draw_chip(path: str) -> None:
     knob, preset_value = KNOBS[path], values(preset(session.base()).scenario)[path]
     knob_value = values(session.scenario())[path]
     is_long = isinstance(knob_value, tuple) and len(knob_value) > MOST_VALUES
-    text = f"{len(knob_value)} values" if is_long else group_digits(str(session.widget_content(knob, knob_value)))
+    text = f"{len(knob_value)} values" if is_long else group_digits(_shown(knob, knob_value))
     text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
     st.button(
         escape_markdown(f"{knob.title} {text} ×"),
         on_click=partial(session.reset_knob, path),
         key=f"chip {path}",
-        help=escape_markdown(f"Restores the preset's {session.widget_content(knob, preset_value)!s}."),
+        help=escape_markdown(f"Restores the preset's {_shown(knob, preset_value)}."),
     )
+
+
+def _shown(knob: Knob, setting: Any) -> str:
+    """Return a knob's value as its widget has it, a switch's as on or off."""
+    return write(knob, setting) if knob.kind == "switch" else str(session.widget_content(knob, setting))

@@ -38,3 +38,9 @@ def test_a_chip_for_each_knob_that_differs_and_a_long_list_is_counted():
     chips = {button.key.removeprefix("chip "): button.label for button in app.button if str(button.key).startswith("chip ")}
     assert chips.keys() == OWN.keys() - {"preset"}
     assert "200 values" in chips["model.num_embeddings"] and "16" in chips["machine.cxl_bandwidth_GBps"]
+
+
+def test_a_switch_on_a_chip_is_on_or_off():
+    app = apps.opened("design", {"preset": "dlrm-kaggle", "machine.near_data_compute": "off"})
+    chip = app.button(key="chip machine.near_data_compute")
+    assert chip.label.replace("\\", "") == "Near-data compute off ×" and chip.help == "Restores the preset's on."
