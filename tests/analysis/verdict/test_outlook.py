@@ -55,7 +55,7 @@ def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Ver
                 bands.rows[row.system].low <= row.objective_value * 1.001
                 and row.objective_value <= bands.rows[row.system].high * 1.001
             )
-    assert "of 40 draws" in draw_share_sentence(verdict, bands)
+    assert "of 40 random draws" in draw_share_sentence(verdict, bands)
 
 
 @pytest.mark.slow

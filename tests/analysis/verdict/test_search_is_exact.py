@@ -102,8 +102,12 @@ def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int
     wide = [system for system, stops in every.items() if sum(len(values) >= 4 for values in stops.values()) >= 5]
     count, first = random.choice((0, 1, 2)), random.choice(wide)
     others = random.sample([system for system in variant_names("systems") if system != first], count)
-    space = {first: drawn.space(random, every[first], sizes[0])}
-    assert sizes != LARGE or sum(len(values) >= 4 for values in space[first].values()) >= 5
+    for _ in range(50):  # a drawn space may have fewer stops
+        space = {first: drawn.space(random, every[first], sizes[0])}
+        if sizes != LARGE or sum(len(values) >= 4 for values in space[first].values()) >= 5:
+            break
+    else:
+        raise AssertionError(f"{first} has no space with five knobs of four stops")
     return space | {system: drawn.space(random, every[system], sizes[1] // count) for system in others}
 
 
