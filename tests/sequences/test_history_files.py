@@ -86,6 +86,9 @@ FAULTS = {
     "no history": (LOG, 'user = "user"\nids = ["item"]', "user has no effect without a history; write history ="),
     "anchors": (LOG, OF_LOG + 'anchors = "users"', "anchors='users' is not known; write 'events' or 'rows'"),
     "both": (LOG, 'user = "item"\nhistory = ["item"]', "'item' is both user and history"),
+    "user is label": (LOG, 'label = "tag"\nuser = "tag"\nhistory = ["item"]', "'tag' is both user and label"),
+    "user is time": (LOG, 'time = "tag"\nuser = "tag"\nhistory = ["item"]', "'tag' is both user and time"),
+    "event is label": (LOG, 'label = "tag"\nuser = "user"\nhistory = ["item", "tag"]', "'tag' is both history and label"),
     "no list": (LOG, OF_LOG + 'anchors = "rows"', "x.parquet:1: item has no list, so a row is no history"),
     "null user": (
         LOG.assign(user=LOG["user"].astype("Int64").where(LOG["item"] != 7)),

@@ -281,6 +281,13 @@ def _check_histories(name: str, mapped_layout: Layout) -> None:
         raise BadFile(f'{name}: {key} has no effect without a history; write history = ["COLUMN", ...], or remove it.')
     if mapped_layout.user in mapped_layout.history:
         raise BadFile(f"{name}: {mapped_layout.user[:40]!r} is both user and history; name the columns of events as history.")
+    for column in filter(None, (mapped_layout.user, *mapped_layout.history)):
+        if column in (mapped_layout.label, mapped_layout.time):
+            role = "user" if column == mapped_layout.user else "history"
+            other = "label" if column == mapped_layout.label else "time"
+            raise BadFile(
+                f"{name}: {column[:40]!r} is both {role} and {other}; name the user's id as user, and ids of events as history."
+            )
 
 
 def _check_once(name: str, mapped_layout: Layout) -> None:
