@@ -105,6 +105,9 @@ def statement_of(arguments: argparse.Namespace) -> dict[str, Any]:
         if getattr(arguments, option) is not None and not getattr(arguments, option).strip(" ,"):
             raise BadFile(f"--{option} names no column; write the name of a column, or leave --{option} out.")
     stated = {"user": arguments.user, "history": history, "anchors": arguments.anchors}
+    if arguments.bags and any(stated.values()):
+        option = next(key for key, words in stated.items() if words)
+        raise BadFile(f"--bags reads no histories, so --{option} has no effect; leave out one of them.")
     return {key: words for key, words in stated.items() if words}
 
 

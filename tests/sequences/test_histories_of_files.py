@@ -253,6 +253,8 @@ def test_the_command_fits_states_trains_and_reads_bags_if_told(tmp_path: Path, c
     for option in ("--user", "--history"):
         assert main(["workload", "fit", path, *stated, option, " ,"]) == 2
         assert f"{option} names no column" in capsys.readouterr().err
+    assert main(["workload", "fit", path, *stated, "--bags"]) == 2
+    assert "--bags reads no histories, so --user has no effect; leave out one of them." in capsys.readouterr().err
     Path(f"{path}.toml").write_text('ids = ["who", "what"]\nuser = "who"\nhistory = ["what"]\n', encoding="utf-8")
     assert main(["workload", "fit", path, "--preset", "tiny", "--bags", "--toml", toml]) == 0
     assert not is_sequential(scenario_file(Path(toml)).model)
