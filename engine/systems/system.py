@@ -282,7 +282,7 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
     return machine.chassis or _smallest_chassis(gpus)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _smallest_chassis(gpus: int) -> str:
     return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 

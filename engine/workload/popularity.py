@@ -126,7 +126,7 @@ def _terabyte(field: int, rows: int) -> Popularity:
     return replace(kaggle_law, V=max(1, fit["distinct"] - len(kaggle_law.heavy)) if kaggle_law.mass else kaggle_law.V)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _kaggle_field_like(distinct: int) -> int:
     return int(min(published_fits("kaggle").items(), key=lambda fit: abs(log(fit[1]["distinct"] / distinct)))[0])
 

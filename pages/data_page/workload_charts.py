@@ -1,7 +1,7 @@
 """Charts of data access: lines over a logarithmic axis, and misses by table."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE
 from pages.graphics.charts import (
@@ -35,7 +35,7 @@ EXACT = "format(datum.value, ',')"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", HOTTEST_STAY: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
-@cache
+@lru_cache(maxsize=64)
 def lines(
     x: str,
     y: str,
@@ -82,7 +82,7 @@ def _colours(names: Sequence[str]) -> Spec:
     return {"domain": list(names), "range": [colours[name] for name in base_names]}
 
 
-@cache
+@lru_cache(maxsize=64)
 def tables(number: int = DEFAULT_TABLES) -> Spec:
     """Return a heat map of misses by table and share of its rows; needs x, table, y."""
     share = axis("Share of the table's rows in the cache [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)

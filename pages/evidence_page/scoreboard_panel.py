@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import ceil, floor, log10
 
 import pandas as pd
@@ -150,7 +150,7 @@ LEGEND_LAYOUT = {"bottom": {"direction": "vertical", "anchor": "start"}}
 MOST_TICKS = 5
 
 
-@cache
+@lru_cache(maxsize=64)
 def spec(low: int = -1, high: int = 8) -> Spec:
     """Return a chart of published against simulated numbers, both logarithmic.
 

@@ -1,6 +1,6 @@
 """The charts of published and simulated step times and energies."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from engine.core.graph import STAGES
 from engine.registry import load_variant
@@ -28,7 +28,7 @@ TITLED = (
 )
 
 
-@cache
+@lru_cache(maxsize=64)
 def stacks(longest: float, legend_stages: tuple[str, ...] = STAGES) -> Spec:
     """Return a chart with two bars for each training system, the published one above.
 

@@ -1,6 +1,6 @@
 """The charts of the page Failures, as specifications without data."""
 
-from functools import cache
+from functools import cache, lru_cache
 from math import log, sqrt
 
 from engine.campaign.accounts import BUCKETS
@@ -39,7 +39,7 @@ FORMULA_COLOUR, SIMULATED_COLOUR, CHOSEN_COLOUR = "#3f8fd0", "#c2557f", "#d9622b
 HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of labels to the next
 
 
-@cache
+@lru_cache(maxsize=64)
 def loss_bars(limit: float) -> Spec:
     """Return a chart with a bar for each protection under its label.
 
@@ -72,7 +72,7 @@ def loss_bars(limit: float) -> Spec:
 ONE_ROW: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn once
 
 
-@cache
+@lru_cache(maxsize=64)
 def period_chart(marked: tuple[NamedPeriod, ...], low: float, shortest: float, longest: float) -> Spec:
     """Return a chart of lost time over the checkpoint period, both logarithmic.
 

@@ -1,12 +1,12 @@
 """The chart of Runs: a metric of the points of several requests, on one scale."""
 
-from functools import cache
+from functools import lru_cache
 
 from pages.graphics.charts import Spec, axis, legend_below, nominal, quantity
 from pages.ui import palette
 
 
-@cache
+@lru_cache(maxsize=64)
 def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) -> Spec:
     """Return a chart with a colour for each request: a curve by rank, or points over a knob.
 

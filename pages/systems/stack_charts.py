@@ -1,6 +1,6 @@
 """Charts of a batch or a run: a stacked bar for each training system."""
 
-from functools import cache
+from functools import lru_cache
 
 from engine.core.graph import STAGES
 from pages.graphics.charts import (
@@ -25,7 +25,7 @@ from pages.ui import palette
 LONGEST = "0.123, bar cut  ◀ this one"
 
 
-@cache
+@lru_cache(maxsize=64)
 def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, legend_parts: tuple[str, ...] = ()) -> Spec:
     """Return a chart with one bar for each training system, stacked by part.
 

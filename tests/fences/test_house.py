@@ -132,3 +132,15 @@ def test_a_long_line_and_a_line_without_a_noun_are_found():
 
 def test_nothing_is_called_helpers_or_utils():
     assert [path for path in OURS if VAGUE & {path.stem, *path.parts}] == []
+
+
+def test_no_cache_without_a_limit_is_asked_by_number():
+    # A server's visitors ask with ever other numbers, and each answer would stay until the server ends.
+    unlimited = [
+        (path, node)
+        for path in (*house.files("engine"), *house.files("pages"))
+        for node in house.nodes(path)
+        if isinstance(node, ast.FunctionDef) and {*map(ast.unparse, node.decorator_list)} & {"cache", "lru_cache(maxsize=None)"}
+    ]
+    asked_by_number = [(path, node.name) for path, node in unlimited if re.search(r"\b(int|float)\b", ast.unparse(node.args))]
+    assert len(unlimited) > 50 and asked_by_number == []
