@@ -23,7 +23,7 @@ from ..hardware.device_stacks import amount_columns
 from .costs import Costs, costs_of, costs_of_points, distinct_by_identity, distinct_machines
 from .kernels.template import NO_REPEAT, SECONDS, TASK, Accounts, DemandCosts, Stretch, Template
 
-MAX_COSTS, MAX_DEVICES = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
+MAX_COSTS, MAX_DEVICES = 64, 8  # limits: sets of devices whose costs are remembered, and devices in a set
 MAX_COLUMNS, BLOCK = 256, 65_536  # limits: batches whose amounts are sorted at once, and batches at a time in a long run
 MAX_KINDS = 16  # kinds of batches that design points may have to be planned together
 

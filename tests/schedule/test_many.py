@@ -10,7 +10,7 @@ from numba.extending import is_jitted
 from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.estimates import estimates
+from engine.estimates import design_points, estimates
 from engine.insight.knob_effect import moved_scenarios
 from engine.registry import variant_names
 from engine.scenario.keys import key
@@ -122,3 +122,16 @@ def test_every_kernel_is_compiled_for_one_layout_of_its_arrays():
     kernels = [kernel for module in (averages, totals) for kernel in vars(module).values() if is_jitted(kernel)]
     several = {kernel.__name__: kernel.signatures for kernel in kernels if len(kernel.signatures) > 1}
     assert len(kernels) > 8 and several == {}
+
+
+def test_a_plan_keeps_the_costs_of_few_of_the_machines_that_it_has_met():
+    # A server's visitors move a link to ever other bandwidths, one at a time; the plan stays for all of them.
+    start = preset("tiny").scenario
+    bandwidths = [{"machine.cxl_bandwidth_GBps": 4.0 + link / 8} for link in range(200)]
+    plans = {}
+    for bandwidth in bandwidths:
+        (point,) = design_points([with_values(start, bandwidth)])
+        point.plan.layout.demand_costs([point.machine.devices])
+        plans[id(point.plan)] = point.plan
+    (plan,) = plans.values()
+    assert 1 < len(plan.layout.costs) <= 64
