@@ -182,7 +182,7 @@ def constants_in_use(scenario: Scenario) -> Mapping[str, float]:
     values_by_device = [device.constant_values for device in powered_devices(scenario.system, scenario.machine).values()]
     unread = _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software)
     if not is_sequential(scenario.model):
-        unread |= frozenset(f"{name} [of peak]" for name in ATTENTION_CONSTANTS)
+        unread |= frozenset(f"{name} [{unit}]" for name in ATTENTION_CONSTANTS for unit in ("of peak", "GFLOPS"))
     identity = (unread, *map(id, values_by_device))
     if identity not in _MERGED:
         if len(_MERGED) >= MAX_MERGED:

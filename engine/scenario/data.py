@@ -110,8 +110,8 @@ class DataKnobs:
     hot_rank_factor: tuple[float, ...] = knob(
         (),
         "Hot-rank factor",
-        "Lookups of the busiest part over the mean, in a table whose rows are spread over several GPUs or modules; the first "
-        "part is the busiest. 0 or empty: as a hash spreads the rows. One number, or one per table.",
+        "Lookups of the busiest part over the mean, in a table whose rows are spread over several GPUs, nodes, servers or "
+        "modules; the first part is the busiest. 0 or empty: as a hash spreads the rows. One number, or one per table.",
         low=0.0,
         high=10_000.0,
         added_later=True,

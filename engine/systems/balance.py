@@ -14,6 +14,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import expected_accesses
 from ..workload.row_spread import spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even_crossing, index_crossing, vector_crossing
+from .exchange.fullest import sender_bytes
 from .exchange.replicas import NO_REPLICAS, choose_replicas
 from .exchange.sent import index_bytes, sent_bytes, sent_pieces, vector_nbytes
 from .parts import EVEN_SHARES, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
@@ -50,7 +51,8 @@ def table_placement(s: Scenario, system: System) -> TablePlacement:
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
     pooled, indices_sent = _crossings(s, system, balance) if system.can_use_many_gpus else (NO_CROSSING, NO_CROSSING)
     fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.table_bytes) if balance else 1.0)
-    replicas = choose_replicas(s, pooled, fullest) if system.can_replicate else NO_REPLICAS
+    vectors = float(sender_bytes(s, system, balance).max())
+    replicas = choose_replicas(s, pooled, fullest, vectors) if system.can_replicate else NO_REPLICAS
     tables = _most_pieces(balance.pieces, balance.parts.number, _updated_alone(s)) if balance else s.model.num_tables
     return TablePlacement(balance, skews, far_skews, links, pooled, indices_sent, replicas, float(tables))
 

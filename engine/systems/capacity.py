@@ -17,14 +17,14 @@ from ..scenario.scenario import KNOBS, Scenario, is_sequential, with_checked_val
 from ..units import GB, GiB
 from ..workload.caching.unique_rows import expected_unique
 from .balance import table_placement
-from .exchange.sent import busiest_sender_bytes
+from .exchange.fullest import even_tables, fullest_gpu, fullest_tables, sender_bytes
 from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN_SHARES, Kind, kind_of, memories
 from .sharding import filled
-from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
+from .sizing import CAPACITY, DEDUPED, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
 from .system import Settled, Sizes, System, log_policy, medium_cache
-from .table_placement import Balance, TablePlacement, skew
+from .table_placement import Balance, TablePlacement
 from .traffic import hottest_bytes, log_bytes, mlp_bytes, table_bytes
 
 
@@ -126,23 +126,13 @@ def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
 
     The cache counts with its maps.
     """
-    return _fullest_tables(s, system, balance) + 2 * mlp_bytes(s) if "gpu" in system.devices else 0.0
-
-
-def _fullest_tables(s: Scenario, system: System, balance: Balance | None) -> float:
-    """Return the bytes of tables or cache that the fullest GPU holds."""
-    uneven = balance if system.parts_kind in ("gpus", "tiers", "kernels") else None
-    return (skew(uneven.nbytes_by_memory.get("hbm", uneven.table_bytes)) if uneven else 1.0) * _even_tables(s, system)
-
-
-def _even_tables(s: Scenario, system: System) -> float:
-    """Return the bytes of an even share of tables or cache in HBM."""
-    return system.nbytes_by_memory(s).get("hbm", 0.0) / s.machine.num_gpus
+    return fullest_tables(s, system, balance) + 2 * mlp_bytes(s) if "gpu" in system.devices else 0.0
 
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     """Return a refusal of replicated rows that do not fit the fullest GPU, else ""."""
-    reserved = 2 * mlp_bytes(s) + peak_bytes(s, _fullest_tables(s, system, placement.balance))
+    _, tables, vectors = fullest_gpu(s, system, placement.balance)
+    reserved = 2 * mlp_bytes(s) + peak_bytes(s, tables) + vectors
     free_bytes = max(memory_bytes(s.machine) - reserved, 0.0)
     if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free_bytes:
         return ""
@@ -352,12 +342,10 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
         return no_host_unit(s.machine)  # the layers run on the host
     if refusal := no_unit(s.machine) or no_attention(s.machine, is_sequential(s.model)) or _crowded(s):
         return refusal
-    tables, beyond = _even_tables(s, system), busiest_sender_bytes(s, system, balance)
-    need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables), memory_bytes(s.machine)
-    if need + beyond <= capacity:
-        return ""
+    tables, vectors = even_tables(s, system), float(sender_bytes(s, system, balance).mean())
+    need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables) + vectors, memory_bytes(s.machine)
     if need <= capacity:
-        return _hot_gpu(s, need + beyond, beyond)
+        return _hot_gpu(s, system, balance)
     hbm_bytes = system.nbytes_by_memory(s).get("hbm", 0.0)
     if not hbm_bytes:
         narrower = "or model.hstu_layers, shorten the histories" if is_sequential(s.model) else "or the MLP widths"
@@ -365,7 +353,7 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
             f"machine.gpu={s.machine.gpu} has {_gib(capacity)}, but MLPs, gradients and activations need {_gib(need)}; "
             f"lower data.batch_size {narrower}, or choose a larger GPU."
         )
-    room = room_for_tables(s, free_bytes := capacity - 2 * mlp_bytes(s))
+    room = room_for_tables(s, free_bytes := capacity - 2 * mlp_bytes(s) - vectors)
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
     less = less if room > 0 else "lower data.batch_size"
     can_stash_more = system.can_stash and s.policy.stashing != "both"
@@ -378,12 +366,17 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
     return f"{gpus}, but tables or cache, MLPs and activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
 
 
-def _hot_gpu(s: Scenario, need: float, beyond: float) -> str:
-    """Return the refusal of vectors that only the GPU with the hottest rows has no room for."""
-    dedup = "" if s.policy.input_dedup else "set policy.input_dedup=on, "
+def _hot_gpu(s: Scenario, system: System, balance: Balance | None) -> str:
+    """Return the refusal of tables and vectors for which only the fullest GPU has no room, else ""."""
+    gpu, tables, vectors = fullest_gpu(s, system, balance)
+    need = 2 * mlp_bytes(s) + peak_bytes(s, tables) + vectors
+    if not vectors or need <= memory_bytes(s.machine):
+        return ""
+    dedup = "set policy.input_dedup=on, " if system.parts_kind in DEDUPED and not s.policy.input_dedup else ""
     return (
-        f"machine.gpu={s.machine.gpu} has {_gib(memory_bytes(s.machine))}, but the GPU with the hottest rows needs {_gib(need)}. "
-        f"{_gib(beyond)} of it are vectors beyond the mean; choose policy.sharding=column-wise, {dedup}or lower data.batch_size."
+        f"machine.gpu={s.machine.gpu} has {_gib(memory_bytes(s.machine))}, but GPU {gpu} needs {_gib(need)}, with {_gib(tables)} "
+        f"of tables and {_gib(vectors)} of vectors for others; {dedup}divide the tables otherwise by "
+        f"{'policy.plan' if s.policy.plan else 'policy.sharding'}, or lower data.batch_size."
     )
 
 

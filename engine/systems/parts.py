@@ -37,6 +37,7 @@ from ..units import GiB
 from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves
 from ..workload.expected import Accesses
+from .exchange.buffers import vector_buffers
 from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
 from .steps.stashing import room_for_tables
@@ -277,7 +278,7 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
     rooms: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
     if system.parts_kind in ("gpus", "tiers", "kernels"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
-        hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s))
+        hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s) - vector_buffers(s).sent_bytes)
         rooms = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}
     if system.parts_kind == "modules":
         count = _modules(s, system).number

@@ -20,6 +20,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..units import GiB
 from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves, missed_rows
+from .exchange.buffers import vector_buffers
 from .row_kinds import row_bytes
 from .traffic import activation_bytes, mlp_bytes, table_bytes, table_nbytes
 
@@ -67,7 +68,7 @@ def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
 
     `dram_cache_bytes` of DRAM are reserved for a cache.
     """
-    gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s)
+    gpu_room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - activation_bytes(s) - vector_buffers(s).sent_bytes
     hbm, dram = USABLE.value * s.machine.num_gpus * gpu_room, dram_room(s) - dram_cache_bytes
     rows, nbytes_of = per_table(s.model, "num_embeddings"), table_nbytes(s).tolist()
     tiers: tuple[list[int], ...] = ([], [], [])

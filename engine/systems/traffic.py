@@ -359,7 +359,7 @@ def log_bytes(s: Scenario) -> float:
 def activation_bytes(s: Scenario) -> float:
     """Return the bytes of GPU memory of a batch: MLP gradients, activations and their gradients.
 
-    Of the senders' buffers of histories' vectors it has the mean over GPUs.
+    Vectors that a GPU sends to others are not included.
     """
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = total(model.bottom_mlp) + total(model.top_mlp) + 2 * max(per_table(model, "embedding_dim"))
@@ -367,7 +367,7 @@ def activation_bytes(s: Scenario) -> float:
     widths += total(2 * top_widths(s)[0] + rank for rank in cross_ranks(model))
     if histories := history_shape(s):
         widths += sequence_activations(histories)
-    return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths + total(vector_buffers(s)))
+    return as_float(mlp_gradient_bytes(s) + 2.0 * word_bytes(s.machine) * samples * widths + total(vector_buffers(s)[:2]))
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:

@@ -6,14 +6,18 @@ import pytest
 from engine.amounts.counted import counted_traffic
 from engine.errors import BadKnob
 from engine.estimate import estimate
+from engine.hardware.devices.gpu import memory_bytes
 from engine.insight.memory.gpu_memory import gpu_memory
+from engine.results.csv_table import constants_in_use
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.exchange.buffers import vector_buffers
+from engine.systems.exchange.fullest import sender_bytes
 from engine.workload.accesses import sent_shares
 from engine.workload.batch import offsets
+from engine.workload.readers.file_tables import SampleShape, knob_changes
 from engine.workload.row_spread import part_of, spreads
 from engine.workload.source import shared_source
 
@@ -81,17 +85,17 @@ def test_a_hot_rank_makes_a_step_longer():
 
 def test_buffers_of_vectors_are_as_by_hand():
     off = vector_buffers(with_values(V4, {DEDUP: False}))
-    assert off.read == pytest.approx(2 * 1024 * (3 * 2628 + 8) * 512 * 2)
-    assert off.arrived == pytest.approx(off.read) and off.owned == pytest.approx(2 * 3 * HISTORY_BYTES)
+    assert off.read_bytes == pytest.approx(2 * 1024 * (3 * 2628 + 8) * 512 * 2)
+    assert off.received_bytes == pytest.approx(off.read_bytes) and off.sent_bytes == pytest.approx(2 * 3 * HISTORY_BYTES)
     on = vector_buffers(V4)
-    assert on.owned == pytest.approx(2 * HISTORY_BYTES * sent_shares(V4)[:3].sum())
-    assert on.arrived == pytest.approx(on.owned + 2 * 1024 * 8 * 512 * 2) and on.read == off.read
+    assert on.sent_bytes == pytest.approx(2 * HISTORY_BYTES * sent_shares(V4)[:3].sum())
+    assert on.received_bytes == pytest.approx(on.sent_bytes + 2 * 1024 * 8 * 512 * 2) and on.read_bytes == off.read_bytes
     fp32 = vector_buffers(with_values(V4, {DEDUP: False, "machine.exchange_precision": "fp32"}))
-    assert fp32.owned == pytest.approx(2 * off.owned) and fp32.read == off.read
+    assert fp32.sent_bytes == pytest.approx(2 * off.sent_bytes) and fp32.read_bytes == off.read_bytes
     alone = vector_buffers(preset("dlrm-v4-cxl").scenario)
-    assert alone.owned == 0 and alone.arrived == alone.read
+    assert alone.sent_bytes == 0 and alone.received_bytes == alone.read_bytes
     pooled = vector_buffers(preset("torchrec-terabyte").scenario)
-    assert pooled.owned == 0 and pooled.arrived == pooled.read > 0
+    assert pooled.sent_bytes == 0 and pooled.received_bytes == pooled.read_bytes > 0
 
 
 def test_the_hottest_gpus_memory_counts_and_column_wise_tables_lower_it():
@@ -100,20 +104,69 @@ def test_the_hottest_gpus_memory_counts_and_column_wise_tables_lower_it():
     column_wise = with_values(asked, {"policy.plan": ";".join([spread, by_columns, by_columns] + [spread] * 8)})
     hot, even = (gpu_memory(s)["vectors"] for s in (asked, column_wise))
     buffers = vector_buffers(asked)
-    others = buffers.read + buffers.arrived
-    assert hot - others == pytest.approx(1.7 * buffers.owned)
-    assert even - others == pytest.approx(buffers.owned)
+    others = buffers.read_bytes + buffers.received_bytes
+    assert hot - others == pytest.approx(1.7 * buffers.sent_bytes)
+    assert even - others == pytest.approx(buffers.sent_bytes)
     assert (even - others) / (hot - others) == pytest.approx(0.58, abs=0.01)  # MLPerf's reference: 58 % "of memory"
     assert gpu_memory(with_values(asked, {FACTOR: EVEN}))["vectors"] == pytest.approx(even)
 
 
 def test_a_hot_gpu_that_overflows_is_refused_with_what_would_help():
-    base = {DEDUP: False, "data.batch_size": 10_800}
-    hot = estimate(with_values(V4, {**base, FACTOR: (4.0,) * 3 + (1.0,) * 8}))
-    assert not hot.ran and "the GPU with the hottest rows needs" in hot.outcome
-    for remedy in ({"policy.sharding": "column-wise"}, {DEDUP: True}, {"data.batch_size": 4096}):
-        assert estimate(with_values(V4, {**base, FACTOR: (4.0,) * 3 + (1.0,) * 8, **remedy})).ran, remedy
-    assert estimate(with_values(V4, {**base, FACTOR: EVEN})).ran
+    base = {DEDUP: False, "data.batch_size": 10_800, FACTOR: (4.0,) * 3 + (1.0,) * 8}
+    hot = estimate(with_values(V4, base))
+    assert not hot.ran and "but GPU 0 needs" in hot.outcome
+    assert "set policy.input_dedup=on, divide the tables otherwise by policy.sharding, or lower data.batch_size" in hot.outcome
+    for remedy in ({"policy.sharding": "column-wise"}, {DEDUP: True}, {"data.batch_size": 4096}, {FACTOR: EVEN}):
+        assert estimate(with_values(V4, {**base, **remedy})).ran, remedy
+    planned = estimate(with_values(V4, {**base, "policy.plan": "0-7"}))
+    assert not planned.ran and "divide the tables otherwise by policy.plan" in planned.outcome
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"policy.plan": ";".join(["0", "1", "2"] + ["0-7"] * 8), "data.batch_size": 10_400},
+        {"policy.plan": "0+0+1-7", "data.batch_size": 9600},
+        {"policy.replicated_rows": 66_560.0},
+    ],
+)
+def test_tables_vectors_and_copies_of_the_fullest_gpu_are_counted_together(knobs):
+    asked = with_values(V4, {DEDUP: False, **knobs})
+    held = sum(gpu_memory(asked).values())
+    assert held > memory_bytes(V4.machine) and not estimate(asked).ran
+    smaller = with_values(asked, {"data.batch_size": 4096})
+    assert sum(gpu_memory(smaller).values()) < memory_bytes(V4.machine) and estimate(smaller).ran
+
+
+@pytest.mark.parametrize("system", ["cpu-gpu", "remote-no-cache", "bagpipe"])
+def test_gpus_without_rows_send_no_vectors(system):
+    s = with_values(V4, {"system": system, "policy.sharding": None, "machine.matrix_precision": "fp32"})
+    settled = settle(s)
+    assert not sender_bytes(settled.scenario, settled.system, settled.placement.balance).any()
+    on_gpus = settle(with_values(V4, {DEDUP: False}))
+    assert sender_bytes(on_gpus.scenario, on_gpus.system, on_gpus.placement.balance).mean() == pytest.approx(6 * HISTORY_BYTES)
+
+
+def test_tables_of_unlike_widths_send_by_their_bytes():
+    widths = {"model.embedding_dim": (128, 512, 512) + (512,) * 8, "model.projection_dim": 512, FACTOR: STATED, DEDUP: False}
+    settled = settle(with_values(V4, widths))
+    by_gpu = sender_bytes(settled.scenario, settled.system, settled.placement.balance)
+    assert by_gpu.max() / by_gpu.mean() == pytest.approx((0.25 * 1 + 1.3 + 2.8) / 2.25)
+    deduped = settle(with_values(V4, {**widths, DEDUP: True}))
+    by_gpu = sender_bytes(deduped.scenario, deduped.system, deduped.placement.balance)
+    shares = sent_shares(deduped.scenario)[:3]
+    assert by_gpu.mean() == pytest.approx(2 * HISTORY_BYTES * shares @ (0.25, 1, 1)) and by_gpu.max() < 1.01 * by_gpu.mean()
+
+
+def test_a_csv_of_bags_has_no_column_of_attention():
+    bags = with_values(preset("dlrm-kaggle").scenario, {"system": "cpu-only"})
+    assert not [name for name in constants_in_use(bags) if "attention" in name]
+    assert [name for name in constants_in_use(with_values(V4, {"machine.attention": "fused"})) if "attention" in name]
+
+
+def test_a_file_with_other_fields_resets_the_list():
+    shape = SampleShape("clicks.csv", 13, distinct=(100, 200), pooling=(1, 3), length_cv=(0.0, 0.0))
+    assert with_values(V4, knob_changes(V4, shape)).data.hot_rank_factor == ()
 
 
 @pytest.mark.parametrize("dedup", [True, False])

@@ -12,7 +12,7 @@ from engine.insight.memory.gpu_memory import gpu_memory, gpu_memory_finding
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
-from engine.systems.exchange.sent import busiest_sender_bytes
+from engine.systems.exchange.fullest import fullest_gpu
 from engine.systems.steps.stashing import peak_bytes
 from engine.systems.traffic import mlp_bytes
 from engine.workload.accesses import unique_shares
@@ -24,8 +24,8 @@ TARGET = "Time to target [min]"
 def test_memory_by_kind_adds_up_to_what_the_gpu_must_hold():
     kinds, settled = gpu_memory(V4), settle(V4)
     tables = settled.sizes.gpu_bytes - 2 * mlp_bytes(V4)
-    beyond = busiest_sender_bytes(V4, settled.system, settled.placement.balance)
-    assert sum(kinds.values()) == pytest.approx(2 * mlp_bytes(V4) + peak_bytes(V4, tables) + beyond, rel=1e-4)
+    _, _, sent = fullest_gpu(V4, settled.system, settled.placement.balance)
+    assert sum(kinds.values()) == pytest.approx(2 * mlp_bytes(V4) + peak_bytes(V4, tables) + sent, rel=1e-4)
     assert kinds["rows"] == pytest.approx(600.2e9 / 8, rel=0.01)
     assert kinds["optimizer state"] == pytest.approx(1.17e9 / 8, rel=0.02)
     read, crossing = (2 * 2 * 1024 * vectors * 512 for vectors in (3 * 2628 + 8, 2628 * unique_shares(V4)[:3].sum()))

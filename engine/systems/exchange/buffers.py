@@ -23,21 +23,24 @@ BOTH = 2  # a vector and its gradient
 class VectorBuffers(NamedTuple):
     """Bytes of a batch's vectors and their gradients on a GPU, the mean over GPUs.
 
-    read: as the layers read them. arrived: as they arrive. owned: of histories, on the GPUs that have the rows.
+    read_bytes: as the layers read them. received_bytes: as they arrive.
+    sent_bytes: of histories, where GPUs have the rows and send their vectors.
     """
 
-    read: float
-    arrived: float
-    owned: float
+    read_bytes: float
+    received_bytes: float
+    sent_bytes: float
 
 
 def vector_buffers(s: Scenario) -> VectorBuffers:
     """Return the buffers of a batch's vectors on each GPU, histories' and bags'."""
     word, samples = word_bytes(s.machine), ceil(s.data.batch_size / s.machine.num_gpus)
     elements = np.array(vectors_per_table(s.model)) * per_table(s.model, "embedding_dim")
-    read = BOTH * word * samples * as_float(elements.sum())
+    read_bytes = BOTH * word * samples * as_float(elements.sum())
     if s.machine.num_gpus == 1 or not is_sequential(s.model):
-        return VectorBuffers(read, read, 0.0)
+        return VectorBuffers(read_bytes, read_bytes, 0.0)
     is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
-    sent = BOTH * SENT_BYTES[s.machine.exchange_precision][0] * samples * as_float((sent_shares(s) * elements * is_history).sum())
-    return VectorBuffers(read, BOTH * word * samples * as_float((elements * ~is_history).sum()) + sent, sent)
+    element_bytes, _ = SENT_BYTES[s.machine.exchange_precision]
+    histories = BOTH * element_bytes * samples * as_float((sent_shares(s) * elements * is_history).sum())
+    bags = BOTH * word * samples * as_float((elements * ~is_history).sum())
+    return VectorBuffers(read_bytes, bags + histories, histories)

@@ -62,11 +62,12 @@ def replicas(s: Scenario, rows: float) -> Replicas:
     return Replicas(rows, float(hit_rates @ pooling / pooling.sum()), float(np.average(vectors, weights=features)), unique)
 
 
-def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Replicas:
+def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float, vector_nbytes: float) -> Replicas:
     """Return the rows to replicate: as in `policy.replicated_rows`, or the fastest number.
 
-    `pooled` is the exchange of pooled vectors without replicas, `table_nbytes` are the bytes of tables on the fullest GPU. An
-    automatic number is chosen only under the planner's sharding; candidates are the sizes that fit.
+    `pooled` is the exchange of pooled vectors without replicas. `table_nbytes` are the bytes of tables on the fullest GPU,
+    `vector_nbytes` those of histories' vectors on the GPU that sends most. An automatic number is chosen only under the planner's
+    sharding; candidates are the sizes that fit.
     """
     size_MiB = s.policy.replicated_rows
     if s.machine.num_gpus == 1 or size_MiB == 0:
@@ -75,7 +76,7 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
         return replicas(s, rows_within(s, size_MiB * MiB))
     if not is_planned(s):
         return NO_REPLICAS
-    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - peak_bytes(s, table_nbytes)
+    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - peak_bytes(s, table_nbytes) - vector_nbytes
     best_replicas, best_seconds = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)

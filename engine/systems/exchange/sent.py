@@ -10,10 +10,8 @@ from ...workload.accesses import sent_share, sent_shares
 from ...workload.bags import uneven_bags
 from ...workload.row_spread import spreads
 from ..sharding import Pieces
-from ..system import System
-from ..table_placement import Balance
 from ..traffic import INDEX_BYTES, LENGTH_BYTES
-from .buffers import SENT_BYTES, vector_buffers
+from .buffers import SENT_BYTES
 
 
 def sent_bytes(s: Scenario) -> float:
@@ -53,20 +51,6 @@ def sent_pieces(s: Scenario, pieces: Pieces) -> Pieces:
         widths.append(width * lookups / lookups.sum())
     counts = [len(run) for run in owners]
     return Pieces(np.repeat(pieces.table, counts), np.concatenate(widths), np.concatenate(owners).astype(np.int64), pieces.runs)
-
-
-def busiest_sender_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
-    """Return the bytes of vectors to send on the fullest GPU, beyond the mean.
-
-    It is 0 without a plan, and if GPUs do not hold the tables.
-    """
-    owned = vector_buffers(s).owned
-    if not owned or balance is None or system.parts_kind not in ("gpus", "tiers", "kernels"):
-        return 0.0
-    apart, is_history = sent_pieces(s, balance.pieces), np.array(per_table(s.model, "feature_kind")) == "sequence"
-    elements = sent_shares(s) * is_history * vectors_per_table(s.model) * per_table(s.model, "embedding_dim")
-    by_gpu = np.bincount(np.maximum(apart.place, 0), apart.width * elements[apart.table], balance.parts.number)
-    return owned * (float(by_gpu.max() / by_gpu.mean()) - 1)
 
 
 def _sent_nbytes(s: Scenario, dim: int) -> float:
