@@ -7,7 +7,9 @@ STYLE = """<style>
 html { font-size: 21px; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
 [data-testid="stMain"] [data-testid="stTooltipIcon"], [class*="st-key-strip-"] [data-testid="stPopover"],
-.st-key-first-screen [data-testid="stCaptionContainer"] { display: none; }
+.st-key-first-screen [data-testid="stElementContainer"]:has([data-testid="stCaptionContainer"]),
+.st-key-first-screen [data-testid="stLayoutWrapper"]:has(> .st-key-summary) { display: none; }
+.st-key-recommended p { line-height: 1.4; }
 [data-testid="stVegaLiteChart"] svg { overflow: visible; }
 [data-testid="stVegaLiteChart"] :is(.role-axis-label, .role-axis-title, .role-mark) text { font-size: 15px; }
 </style>"""
