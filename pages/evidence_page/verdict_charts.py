@@ -96,7 +96,7 @@ def energies(legend_systems: tuple[str, ...]) -> Spec:
 
 
 def _systems_axis() -> Spec:
-    return {**axis("", labelFontSize=13), "title": None, "labelExpr": TITLED}
+    return {**axis("", labelFontSize=13, labelLimit=150), "title": None, "labelExpr": TITLED}
 
 
 def _total_labels() -> Spec:

@@ -6,17 +6,19 @@ import re
 import pytest
 
 from engine.core.graph import STAGES
+from engine.registry import load_variant
 from pages.data_page import workload_charts
 from pages.decide_page import decide_charts
 from pages.design_page import every_knob, fault_axis, strips, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
 from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
-from pages.graphics import chart, charts, heat_maps, log_axes
+from pages.graphics import chart, charts, heat_maps, letters, log_axes
 from pages.memory import memory_charts
 from pages.runs_page import history_charts
 from pages.search_page.points import sweep_charts, sweep_parallel
 from pages.systems import compare_charts, parts_charts, stack_charts
+from pages.ui import palette
 from pages.why_page import why_charts, why_tables
 from tests import ROOT
 
@@ -145,6 +147,15 @@ def test_no_number_is_written_in_thousandths_and_each_tooltip_has_a_title(name):
 def test_a_rule_is_silent_for_those_who_hear_the_page(name):
     rules = [mark for mark in parts(SPECS[name], "mark") if isinstance(mark, dict) and mark.get("type") == "rule"]
     assert all(mark.get("aria") is False for mark in rules), "Vega names no rule, and a mark without a name is announced"
+
+
+@pytest.mark.parametrize("name", ["stack_charts.stacked", "verdict_charts.stacks", "compare_charts.lost_batches_chart"])
+def test_bars_of_systems_have_room_for_the_longest_title(name):
+    axis = SPECS[name]["encoding"]["y"]["axis"]
+    longest = max(
+        letters.length(load_variant("systems", system).title, axis.get("labelFontSize", 13)) for system in palette.systems()
+    )
+    assert longest <= axis.get("labelLimit", 0), "a title would be cut short"
 
 
 def test_ink_is_as_readable_on_both_grounds():
