@@ -25,14 +25,13 @@ from tests.browser.looks import (
     wait_for_page,
 )
 
-ANSWER_MS = 60_000
 PAGES = [name.capitalize() for name in PLACES]
 
 
 def settled(page):
     """Wait until the page has begun and ended its answer to the last action."""
     page.wait_for_timeout(250)
-    page.wait_for_selector(READY, timeout=ANSWER_MS)
+    page.wait_for_selector(READY, timeout=WAIT_MS)
     return page
 
 
@@ -69,8 +68,8 @@ def shared_link(page):
 def train(page):
     """Press the button, see progress, and wait for the end."""
     button(page, "run").click()
-    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
-    expect(button(page, DOWNLOAD_RUN)).to_be_visible(timeout=2 * ANSWER_MS)
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=WAIT_MS)
+    expect(button(page, DOWNLOAD_RUN)).to_be_visible(timeout=WAIT_MS)
     settled(page)
 
 
@@ -89,14 +88,14 @@ def downloaded(page, key):
 def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(start_server, server, visit, page_name, heading):
     cold = start_server() if page_name == "sweep" else server  # the first test of this file finds a cold one anyway
     page = visit(f"{cold}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
-    expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
+    expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=WAIT_MS)
     expect(page.get_by_test_id("stTopNavLink")).to_have_text(PAGES)
     assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{NEW_PLACES[page_name]}?" in page.url
     expect(page.get_by_role("dialog")).to_have_count(0)  # such as "Page not found"
     if NEW_PLACES[page_name] not in ("design", "evidence"):  # one has the knob on the page itself, on the other none acts
         page.get_by_test_id("stExpandSidebarButton").click()
     if NEW_PLACES[page_name] != "evidence":
-        expect(knob(page, "machine.cxl_bandwidth_GBps")).to_have_value("10.0", timeout=ANSWER_MS)
+        expect(knob(page, "machine.cxl_bandwidth_GBps")).to_have_value("10.0", timeout=WAIT_MS)
 
 
 def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, visit):
@@ -106,7 +105,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     write(page, "machine.cxl_bandwidth_GBps", "16")
     by_key(page, "knob machine.near_data_compute").locator("label").first.click()
     settled(page)
-    expect(page).to_have_url(re.compile("near_data_compute=off"), timeout=ANSWER_MS)
+    expect(page).to_have_url(re.compile("near_data_compute=off"), timeout=WAIT_MS)
     write(page, "policy.mlp_staleness_bound_batches", "3")
     assert finding(page) != before
     page.get_by_test_id("stExpandSidebarButton").click()
@@ -128,7 +127,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert row["machine.cxl_bandwidth_GBps"] == "16.0" and row["policy.mlp_staleness_bound_batches"] == "3"
 
     again = visit(link)
-    expect(button(again, DOWNLOAD_RUN)).to_be_visible(timeout=ANSWER_MS)
+    expect(button(again, DOWNLOAD_RUN)).to_be_visible(timeout=WAIT_MS)
     for _ in range(40):  # the tiles are drawn once more when their ranges are known
         if tiles(settled(again)) == numbers:
             break
@@ -143,7 +142,7 @@ def test_a_first_visit_names_what_it_shows_cuts_no_word_and_has_few_ticks(server
 
 def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(server, visit):
     page = visit(f"{server}/design?preset=tiny")
-    expect(knob(page, "machine.pmem_capacity_GB")).to_be_visible(timeout=ANSWER_MS)
+    expect(knob(page, "machine.pmem_capacity_GB")).to_be_visible(timeout=WAIT_MS)
     wait_for_page(page)
     page.get_by_test_id("stMain").focus()
     for _ in range(MOST_TABS + 4):  # the answer's text to copy, and the knob's help, constants and exact value come before
@@ -153,7 +152,7 @@ def test_the_first_main_knob_is_few_tabs_from_the_start_of_the_main_content(serv
     assert page.evaluate(FOCUS_NAME) == "PMEM capacity [GB]"
     before = page.url
     page.keyboard.press("ArrowRight")
-    page.wait_for_url(lambda url: url != before, timeout=ANSWER_MS)
+    page.wait_for_url(lambda url: url != before, timeout=WAIT_MS)
 
 
 def test_a_bad_link_keeps_the_page_and_says_what_was_left_out(server, visit):
@@ -161,7 +160,7 @@ def test_a_bad_link_keeps_the_page_and_says_what_was_left_out(server, visit):
     expect(page.get_by_role("alert")).to_contain_text(
         "machine.cxl_bandwidth_GBps=nan is not finite; choose a number from 0.1 to 1,000 GB/s."
     )
-    expect(page.locator(".st-key-answer")).to_contain_text("a batch", timeout=ANSWER_MS)
+    expect(page.locator(".st-key-answer")).to_contain_text("a batch", timeout=WAIT_MS)
     assert page.get_by_test_id("stTopNavLink").count() > 0
 
 
@@ -173,19 +172,19 @@ def test_the_browsers_back_button_takes_a_knob_back(server, visit):
     expect(page).to_have_url(re.compile("GBps=30.0"))
     page.wait_for_timeout(2100)
     page.go_back()
-    expect(knob(settled(page), "machine.cxl_bandwidth_GBps")).to_have_value("20.0", timeout=ANSWER_MS)
-    expect(page).to_have_url(re.compile("GBps=20.0"), timeout=ANSWER_MS)
+    expect(knob(settled(page), "machine.cxl_bandwidth_GBps")).to_have_value("20.0", timeout=WAIT_MS)
+    expect(page).to_have_url(re.compile("GBps=20.0"), timeout=WAIT_MS)
 
 
 @pytest.mark.slow
 def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(server, visit):
     page = visit(f"{server}/design?preset=dlrm-kaggle&run.batches=20000&data.seed=99")
     button(settled(page), "run").click()
-    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=WAIT_MS)
     settled(page).reload()
-    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=WAIT_MS)
     page.locator(CANCEL).click()
-    expect(page.get_by_text(re.compile("^Cancelled (at batch|before the first batch)"))).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("^Cancelled (at batch|before the first batch)"))).to_be_visible(timeout=WAIT_MS)
     expect(button(page, "run")).to_be_visible()
 
 
@@ -193,7 +192,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 @pytest.mark.parametrize(("page_name", "scheme", "width"), [(name, *window) for name in PLACES for window in WINDOWS])
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
-    expect(page.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=WAIT_MS)
     assert_fits(settled(page), scheme)
     assert len(page.screenshot()) > 10_000
 
@@ -207,14 +206,14 @@ def test_a_knob_typed_right_after_another_one_takes_nothing_back(server, visit):
         knob(page, "machine.pmem_capacity_GB").fill(str(capacity))
         knob(page, "machine.pmem_capacity_GB").press("Enter")
         settled(page)
-        expect(page).to_have_url(re.compile(f"capacity_GB={capacity}.0&.*bandwidth_GBps={bandwidth}.0&"), timeout=ANSWER_MS)
+        expect(page).to_have_url(re.compile(f"capacity_GB={capacity}.0&.*bandwidth_GBps={bandwidth}.0&"), timeout=WAIT_MS)
         page.wait_for_timeout(100 * number)
 
 
 @pytest.mark.slow
 def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
     page = visit(f"{server}/design?preset=trainingcxl-rm4&data.batch_size=80")
-    expect(page.get_by_text(re.compile("Under each number: its range in 9 of 10 draws"))).to_be_visible(timeout=ANSWER_MS)
+    expect(page.get_by_text(re.compile("Under each number: its range in 9 of 10 draws"))).to_be_visible(timeout=WAIT_MS)
     assert settled(page).get_by_text(WAITING).count() == 0
     page.wait_for_timeout(1500)  # the timer has ended: nothing is drawn anew
     assert page.get_by_text(WAITING).count() == 0 and page.outside == []
@@ -224,8 +223,8 @@ def test_the_ranges_follow_the_tiles_by_themselves_and_stay(server, visit):
 def test_explore_leads_to_the_evidence_of_calibrated_constants_and_back_with_the_same_scenario(server, visit):
     page = visit(f"{server}/design?preset=trainingcxl-rm1&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     settled(page).get_by_test_id("stMain").get_by_role("link", name="see Evidence").click()
-    expect(page.locator(".st-key-answer")).to_contain_text("published statements are met", timeout=ANSWER_MS)
-    expect(settled(page)).to_have_url(re.compile("/evidence.*machine.cxl_bandwidth_GBps=10.0"), timeout=ANSWER_MS)
+    expect(page.locator(".st-key-answer")).to_contain_text("published statements are met", timeout=WAIT_MS)
+    expect(settled(page)).to_have_url(re.compile("/evidence.*machine.cxl_bandwidth_GBps=10.0"), timeout=WAIT_MS)
 
 
 @pytest.mark.slow
