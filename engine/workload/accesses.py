@@ -8,7 +8,7 @@ import numpy as np
 from ..core.arrays import Floats
 from ..core.memo import memoised
 from ..core.points.numbers import as_array, as_float, in_columns
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, is_sequential, per_table, with_values
 from .expected import Accesses, hit_rate, spectrum_accesses
 from .popularity import TableKinds, table_kinds
 from .spectrum import id_space, table_spectra
@@ -40,9 +40,29 @@ def distinct_events(kinds: TableKinds, samples: float, samples_per_user: float) 
 
     Consecutive samples of a user have the same history but for one event. A bag's lookups all count.
     """
-    lookups, users = np.array(kinds.pooling, dtype=np.float64), max(samples / samples_per_user, 1.0)
+    lookups = np.array(kinds.pooling, dtype=np.float64)
     is_history = np.array([kind == "sequence" for kind in kinds.feature_kinds])
-    return np.where(is_history, np.minimum(users * (lookups - 1) + samples, samples * lookups), samples * lookups)
+    return np.where(is_history, _events(lookups, samples, samples_per_user), samples * lookups)
+
+
+def _events(lookups: Floats, samples: float, samples_per_user: float) -> Floats:
+    """Return the different events of histories of `lookups` events, of consecutive samples of users."""
+    users = max(samples / samples_per_user, 1.0)
+    return np.minimum(users * (lookups - 1) + samples, samples * lookups)
+
+
+def drawn_alike(s: Scenario) -> Scenario:
+    """Return a scenario with a lookup for each draw of `s`'s batch.
+
+    Samples of a user share events, and a repeated event brings no further row. Caches of histories are computed for it.
+    """
+    if s.data.samples_per_user == 1 or not is_sequential(s.model):
+        return s
+    lookups, samples = as_array(per_table(s.model, "pooling"), np.float64), float(s.data.batch_size)
+    is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
+    events = _events(lookups, samples, s.data.samples_per_user) / samples
+    drawn = tuple(map(int, np.maximum(np.rint(np.where(is_history, events, lookups)), 1)))
+    return with_values(s, {"model.pooling": drawn, "data.samples_per_user": 1.0})
 
 
 @memoised(most=64, each_point_alone=True)
