@@ -361,9 +361,11 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
         less = "stash with policy.stashing=both, use a cache"
     can_add_gpus = room > 0 and system.can_use_many_gpus and not system.hot
     gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if can_add_gpus else ""
-    gpus = f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each"
-    gpus = gpus if s.machine.num_gpus > 1 else f"machine.gpu={s.machine.gpu} holds {_gib(capacity)}"
-    return f"{gpus}, but tables or cache, MLPs and activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
+    hold = f"hold {_gib(capacity)} each" if s.machine.num_gpus > 1 else f"holds {_gib(capacity)}"
+    return (
+        f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} {hold}, but tables or cache, MLPs and activations need "
+        f"{_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."
+    )
 
 
 def _hot_gpu(s: Scenario, system: System, balance: Balance | None) -> str:

@@ -58,7 +58,7 @@ def test_too_little_money_and_parts_without_a_price_are_said():
         CannotRun, match=r"is possible with 500 USD of 2022 to 2023 of GPUs and host DRAM. 1.,.00 USD .* are the least"
     ):
         fastest_by_way(S, 500.0)
-    with pytest.raises(CannotRun, match=r"What it buys does not hold them: machine.gpu=a100-80 holds"):
+    with pytest.raises(CannotRun, match=r"What it buys does not hold them: machine.num_gpus=1 of a100-80 holds"):
         fastest_by_way(S, 16_000.0)
     with pytest.raises(BadKnob, match=r"copa-a100 .* no published price"):
         fastest_by_way(with_values(S, {"machine.gpu": "copa-a100"}), 1e6)
