@@ -20,7 +20,7 @@ from ..core.memo import point_by_point
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.row_kinds import kind_bytes
-from ..workload.accesses import drawn_alike, table_lookups
+from ..workload.accesses import table_lookups, without_repeats
 from ..workload.batch import offsets
 from ..workload.expected import HALVINGS, gap_rate, unused_chance
 from ..workload.popularity import Popularity, popularities, table_kinds
@@ -78,8 +78,8 @@ def expected_lines(s: Scenario, cache: LineCache) -> LineTraffic:
     By Che's approximation, each line stays in the cache for the same time after its last use.
     """
     rows, pieces, lines, room = packing(s, cache)
-    drawn = drawn_alike(s)
-    expected_used, batch = _expected_used(drawn, rows, pieces), float(table_lookups(drawn).sum())
+    distinct = without_repeats(s)
+    expected_used, batch = _expected_used(distinct, rows, pieces), float(table_lookups(distinct).sum())
     if room >= expected_used(np.inf):
         return LineTraffic(0.0, 0.0, 0.0)
     time = _stay(expected_used, room)
@@ -182,10 +182,10 @@ def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Warm
     It counts for batch n. A line is missing if each of its rows that the batch uses was unused for as long as lines stay
     (`warm_start`), and so were its other rows.
     """
-    drawn = drawn_alike(s)
-    time, batch = _stay(_expected_used(drawn, rows, pieces), room), float(table_lookups(drawn).sum())
+    distinct = without_repeats(s)
+    time, batch = _stay(_expected_used(distinct, rows, pieces), room), float(table_lookups(distinct).sum())
     tables, table_offsets = range(s.model.num_tables), offsets(s.model)
-    row_found, laws, pooling = warm_guess(s, tables, (time,)), popularities(s), per_table(drawn.model, "pooling")
+    row_found, laws, pooling = warm_guess(s, tables, (time,)), popularities(s), per_table(distinct.model, "pooling")
     in_line = np.array([_rows_in_line(law, line_rows) for law, line_rows in zip(laws, rows.tolist(), strict=True)])
 
     def log_missing(t: int, idle_lookups: float) -> float:

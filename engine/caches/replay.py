@@ -12,7 +12,7 @@ from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..systems.sizing import cache_refusal
 from ..systems.system import Cache, cache_policy, cached_tables
-from ..workload.accesses import drawn_alike, table_lookups
+from ..workload.accesses import table_lookups, without_repeats
 from ..workload.batch import offsets, table_ends
 from ..workload.caching.locked_sets import locked_sets
 from ..workload.source import Source
@@ -94,14 +94,14 @@ def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     """
     table_indices, row_history = cached_tables(s, cache) or tuple(range(s.model.num_tables)), no_rows(())
     looks_ahead = cache_policy(s, cache) == "look-ahead"
-    drawn = drawn_alike(s)
-    times: tuple[float, ...] = (s.policy.look_ahead_batches * float(table_lookups(drawn).sum()),)
+    distinct = without_repeats(s)
+    times: tuple[float, ...] = (s.policy.look_ahead_batches * float(table_lookups(distinct).sum()),)
     admitted = 1.0
     if not looks_ahead:
         times = stay_lookups(s, table_indices, (float(int(cache.rows(s))),))
     if cache.in_sets:
-        lookups_per_step = at_once * float(table_lookups(drawn)[list(table_indices)].sum())
-        state = locked_sets(id_space(drawn, table_indices), lookups_per_step, float(int(cache.rows(s))), s.data.locality)
+        lookups_per_step = at_once * float(table_lookups(distinct)[list(table_indices)].sum())
+        state = locked_sets(id_space(distinct, table_indices), lookups_per_step, float(int(cache.rows(s))), s.data.locality)
         times, admitted = (state.stay_lookups,), state.admitted
     guess = warm_guess(s, table_indices, times, at_once, admitted)
 

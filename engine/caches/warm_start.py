@@ -10,7 +10,7 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario, per_table
-from ..workload.accesses import drawn_alike, table_lookups
+from ..workload.accesses import table_lookups, without_repeats
 from ..workload.batch import offsets
 from ..workload.expected import gap_rate, refused_share, stay_time, unused_chance
 from ..workload.generator import prepare
@@ -27,7 +27,7 @@ def stay_lookups(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[fl
 
     `cache_rows` are the rows of each cache, in the tables `table_indices`.
     """
-    space = id_space(drawn_alike(s), table_indices)
+    space = id_space(without_repeats(s), table_indices)
     all_rows, larger = float(space.rows.sum()), np.maximum.accumulate(cache_rows)
     times = [float(stay_time(space, rows, s.data.locality)) if rows < all_rows else np.inf for rows in larger]
     return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cache_rows, strict=True))
@@ -46,9 +46,9 @@ def warm_guess(
     first use comes after t lookups of the run misses a cache with the chance (v(T) - v(T + n)) / (v(t) - v(t + n)), or surely if
     T < t. If `admitted` is below 1, a row that would hit still misses if the cache refused it at each of its earlier uses.
     """
-    drawn, locality = drawn_alike(s), s.data.locality
-    pooling = np.array(per_table(drawn.model, "pooling"), dtype=np.float64)
-    batch = float(table_lookups(drawn)[list(table_indices)].sum())
+    distinct, locality = without_repeats(s), s.data.locality
+    pooling = np.array(per_table(distinct.model, "pooling"), dtype=np.float64)
+    batch = float(table_lookups(distinct)[list(table_indices)].sum())
     lookups_per_step = at_once * batch
     table_offsets, prepared = offsets(s.model), prepare(recipe(s))
     parts = [locality_law(prepared, t)[1:] for t in table_indices]

@@ -30,6 +30,7 @@ SectionCells = tuple[tuple[str, ...], str]  # a section's names and its cells as
 Section = Mapping[str, Cell] | SectionCells
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
 MAX_MERGED = 1024  # sets of devices whose constants are kept together
+ATTENTION_COLUMNS = frozenset(f"{name} [{unit}]" for name in ATTENTION_CONSTANTS for unit in ("of peak", "GFLOPS"))
 _MERGED: dict[tuple[Any, ...], tuple[Sequence[Mapping[str, float]], Mapping[str, float]]] = {}
 SECTIONS = 1 + len(GROUPS) + 5
 RowText = Sequence[SectionCells]
@@ -182,7 +183,7 @@ def constants_in_use(scenario: Scenario) -> Mapping[str, float]:
     values_by_device = [device.constant_values for device in powered_devices(scenario.system, scenario.machine).values()]
     unread = _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software)
     if not is_sequential(scenario.model):
-        unread |= frozenset(f"{name} [{unit}]" for name in ATTENTION_CONSTANTS for unit in ("of peak", "GFLOPS"))
+        unread |= ATTENTION_COLUMNS
     identity = (unread, *map(id, values_by_device))
     if identity not in _MERGED:
         if len(_MERGED) >= MAX_MERGED:

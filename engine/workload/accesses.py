@@ -51,18 +51,18 @@ def _events(lookups: Floats, samples: float, samples_per_user: float) -> Floats:
     return np.minimum(users * (lookups - 1) + samples, samples * lookups)
 
 
-def drawn_alike(s: Scenario) -> Scenario:
-    """Return a scenario with a lookup for each draw of `s`'s batch.
+def without_repeats(s: Scenario) -> Scenario:
+    """Return a scenario whose batches look up each event of a user once.
 
-    Samples of a user share events, and a repeated event brings no further row. Caches of histories are computed for it.
+    Samples of a user share events, and a repeated event needs no further row. Caches of histories are computed for this scenario.
     """
     if s.data.samples_per_user == 1 or not is_sequential(s.model):
         return s
     lookups, samples = as_array(per_table(s.model, "pooling"), np.float64), float(s.data.batch_size)
     is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
     events = _events(lookups, samples, s.data.samples_per_user) / samples
-    drawn = tuple(map(int, np.maximum(np.rint(np.where(is_history, events, lookups)), 1)))
-    return with_values(s, {"model.pooling": drawn, "data.samples_per_user": 1.0})
+    distinct_lookups = tuple(map(int, np.maximum(np.rint(np.where(is_history, events, lookups)), 1)))
+    return with_values(s, {"model.pooling": distinct_lookups, "data.samples_per_user": 1.0})
 
 
 @memoised(most=64, each_point_alone=True)

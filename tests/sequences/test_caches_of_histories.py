@@ -7,7 +7,7 @@ from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.workload.accesses import drawn_alike, expected_accesses
+from engine.workload.accesses import expected_accesses, without_repeats
 from engine.workload.caching.expected_cache import expected_moves, unique_by_table
 from engine.workload.caching.unique_rows import expected_unique
 
@@ -15,15 +15,15 @@ V4 = preset("dlrm-v4-mi350x").scenario
 CXL = preset("dlrm-v4-cxl").scenario
 
 
-def test_a_batch_has_the_draws_of_its_users_events():
-    drawn = drawn_alike(V4)
+def test_a_batch_looks_up_each_event_of_its_users_once():
+    distinct = without_repeats(V4)
     users = 8192 / 18.7
-    assert drawn.model.pooling[:3] == (round((users * 2627 + 8192) / 8192),) * 3 and drawn.model.pooling[3:] == (1,) * 8
-    assert drawn_alike(drawn) is drawn and drawn.data.samples_per_user == 1
-    apart = with_values(V4, {"data.samples_per_user": 1.0})
-    assert drawn_alike(apart) is apart
+    assert distinct.model.pooling[:3] == (round((users * 2627 + 8192) / 8192),) * 3 and distinct.model.pooling[3:] == (1,) * 8
+    assert without_repeats(distinct) is distinct and distinct.data.samples_per_user == 1
+    without_users = with_values(V4, {"data.samples_per_user": 1.0})
+    assert without_repeats(without_users) is without_users
     bags = with_values(preset("dlrm-kaggle").scenario, {"data.samples_per_user": 5.0})
-    assert drawn_alike(bags) is bags
+    assert without_repeats(bags) is bags
 
 
 def test_every_count_of_a_batchs_unique_rows_is_the_same():

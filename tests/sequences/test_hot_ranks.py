@@ -14,24 +14,18 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.systems.exchange.buffers import vector_buffers
-from engine.systems.exchange.fullest import sender_bytes
+from engine.systems.exchange.fullest import fullest_gpu, sender_bytes
 from engine.workload.accesses import sent_shares
 from engine.workload.batch import offsets
 from engine.workload.readers.file_tables import SampleShape, knob_changes
 from engine.workload.row_spread import part_of, spreads
 from engine.workload.source import shared_source
+from tests.sequences.test_exchange import SMALL
 
 V4 = preset("dlrm-v4-mi350x").scenario
 FACTOR, DEDUP = "data.hot_rank_factor", "policy.input_dedup"
 STATED, EVEN = (1.0, 1.3, 2.8) + (1.0,) * 8, (1.0,) * 11
 HISTORY_BYTES = 1024 * 2628 * 512 * 2  # a GPU's vectors of one table in fp16
-SMALL = {
-    "model.num_embeddings": (2000, 300, 700) + (400,) * 8,
-    "model.pooling": (20,) * 3 + (1,) * 8,
-    "data.batch_size": 64,
-    "data.samples_per_user": 4.0,
-    "run.batches": 3,
-}
 
 
 def skews(**knobs):
@@ -87,9 +81,10 @@ def test_buffers_of_vectors_are_as_by_hand():
     off = vector_buffers(with_values(V4, {DEDUP: False}))
     assert off.read_bytes == pytest.approx(2 * 1024 * (3 * 2628 + 8) * 512 * 2)
     assert off.received_bytes == pytest.approx(off.read_bytes) and off.sent_bytes == pytest.approx(2 * 3 * HISTORY_BYTES)
-    on = vector_buffers(V4)
-    assert on.sent_bytes == pytest.approx(2 * HISTORY_BYTES * sent_shares(V4)[:3].sum())
-    assert on.received_bytes == pytest.approx(on.sent_bytes + 2 * 1024 * 8 * 512 * 2) and on.read_bytes == off.read_bytes
+    deduped = vector_buffers(V4)
+    assert deduped.sent_bytes == pytest.approx(2 * HISTORY_BYTES * sent_shares(V4)[:3].sum())
+    assert deduped.received_bytes == pytest.approx(deduped.sent_bytes + 2 * 1024 * 8 * 512 * 2)
+    assert deduped.read_bytes == off.read_bytes
     fp32 = vector_buffers(with_values(V4, {DEDUP: False, "machine.exchange_precision": "fp32"}))
     assert fp32.sent_bytes == pytest.approx(2 * off.sent_bytes) and fp32.read_bytes == off.read_bytes
     alone = vector_buffers(preset("dlrm-v4-cxl").scenario)
@@ -99,16 +94,16 @@ def test_buffers_of_vectors_are_as_by_hand():
 
 
 def test_the_hottest_gpus_memory_counts_and_column_wise_tables_lower_it():
-    asked = with_values(V4, {DEDUP: False, FACTOR: STATED})
+    scenario = with_values(V4, {DEDUP: False, FACTOR: STATED})
     spread, by_columns = "0-7", "/".join(map(str, range(8)))
-    column_wise = with_values(asked, {"policy.plan": ";".join([spread, by_columns, by_columns] + [spread] * 8)})
-    hot, even = (gpu_memory(s)["vectors"] for s in (asked, column_wise))
-    buffers = vector_buffers(asked)
-    others = buffers.read_bytes + buffers.received_bytes
-    assert hot - others == pytest.approx(1.7 * buffers.sent_bytes)
-    assert even - others == pytest.approx(buffers.sent_bytes)
-    assert (even - others) / (hot - others) == pytest.approx(0.58, abs=0.01)  # MLPerf's reference: 58 % "of memory"
-    assert gpu_memory(with_values(asked, {FACTOR: EVEN}))["vectors"] == pytest.approx(even)
+    column_wise = with_values(scenario, {"policy.plan": ";".join([spread, by_columns, by_columns] + [spread] * 8)})
+    hot, even = (gpu_memory(s)["vectors"] for s in (scenario, column_wise))
+    buffers = vector_buffers(scenario)
+    other_buffers = buffers.read_bytes + buffers.received_bytes
+    assert hot - other_buffers == pytest.approx(1.7 * buffers.sent_bytes)
+    assert even - other_buffers == pytest.approx(buffers.sent_bytes)
+    assert (even - other_buffers) / (hot - other_buffers) == pytest.approx(0.58, abs=0.01)  # MLPerf's reference: 58 % "of memory"
+    assert gpu_memory(with_values(scenario, {FACTOR: EVEN}))["vectors"] == pytest.approx(even)
 
 
 def test_a_hot_gpu_that_overflows_is_refused_with_what_would_help():
@@ -131,11 +126,19 @@ def test_a_hot_gpu_that_overflows_is_refused_with_what_would_help():
     ],
 )
 def test_tables_vectors_and_copies_of_the_fullest_gpu_are_counted_together(knobs):
-    asked = with_values(V4, {DEDUP: False, **knobs})
-    held = sum(gpu_memory(asked).values())
-    assert held > memory_bytes(V4.machine) and not estimate(asked).ran
-    smaller = with_values(asked, {"data.batch_size": 4096})
+    scenario = with_values(V4, {DEDUP: False, **knobs})
+    held_bytes = sum(gpu_memory(scenario).values())
+    assert held_bytes > memory_bytes(V4.machine) and not estimate(scenario).ran
+    smaller = with_values(scenario, {"data.batch_size": 4096})
     assert sum(gpu_memory(smaller).values()) < memory_bytes(V4.machine) and estimate(smaller).ran
+
+
+def test_the_fullest_gpu_is_that_with_most_tables_and_vectors_together():
+    settled = settle(with_values(V4, {DEDUP: False, FACTOR: ()}))
+    vectors = sender_bytes(settled.scenario, settled.system, settled.placement.balance)
+    gpu, tables, sent = fullest_gpu(settled.scenario, settled.system, settled.placement.balance)
+    assert gpu == vectors.argmax() != 0 and sent == vectors.max() > vectors[0]
+    assert tables == pytest.approx(600.2e9 / 8, rel=0.01)
 
 
 @pytest.mark.parametrize("system", ["cpu-gpu", "remote-no-cache", "bagpipe"])
@@ -177,11 +180,11 @@ def test_a_full_run_divides_its_lookups_alike(dedup):
     counted, ids = counted_traffic(settle(s)), shared_source(s).ids(1)
     lookups, rows = np.zeros((2, 8))
     for table, first in enumerate(offsets(s.model)[:11]):
-        own = ids[(ids >= first) & (ids < first + s.model.num_embeddings[table])]
-        unique = np.bincount(part_of(np.unique(own), 8), minlength=8)
-        rest = (8 - factors[table]) / 7
-        shares = unique / unique.sum() if dedup and table < 3 else np.array([factors[table]] + [rest] * 7) / 8
-        lookups, rows = lookups + len(own) * shares, rows + unique
+        table_ids = ids[(ids >= first) & (ids < first + s.model.num_embeddings[table])]
+        unique = np.bincount(part_of(np.unique(table_ids), 8), minlength=8)
+        other_factor = (8 - factors[table]) / 7
+        shares = unique / unique.sum() if dedup and table < 3 else np.array([factors[table]] + [other_factor] * 7) / 8
+        lookups, rows = lookups + len(table_ids) * shares, rows + unique
     assert counted.lookup_skew[1] == pytest.approx(lookups.max() / lookups.mean())
     assert counted.row_skew[1] == pytest.approx(rows.max() / rows.mean())
 
@@ -217,5 +220,5 @@ def test_impossible_factors_are_refused(factors, sentence):
 
 def test_another_model_starts_without_the_list():
     assert with_values(V4, {"model.name": "dlrm-kaggle"}).data.hot_rank_factor == ()
-    one = with_values(V4, {FACTOR: (2.0,)})
-    assert with_values(one, {"model.name": "dlrm-kaggle"}).data.hot_rank_factor == (2.0,)
+    alike = with_values(V4, {FACTOR: (2.0,)})
+    assert with_values(alike, {"model.name": "dlrm-kaggle"}).data.hot_rank_factor == (2.0,)

@@ -17,7 +17,7 @@ from ...workload.accesses import sent_shares
 
 INT8_OVERHEAD = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
 SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)}  # bytes of an element, and of a vector
-BOTH = 2  # a vector and its gradient
+VECTOR_AND_GRADIENT = 2
 
 
 class VectorBuffers(NamedTuple):
@@ -36,11 +36,11 @@ def vector_buffers(s: Scenario) -> VectorBuffers:
     """Return the buffers of a batch's vectors on each GPU, histories' and bags'."""
     word, samples = word_bytes(s.machine), ceil(s.data.batch_size / s.machine.num_gpus)
     elements = np.array(vectors_per_table(s.model)) * per_table(s.model, "embedding_dim")
-    read_bytes = BOTH * word * samples * as_float(elements.sum())
+    read_bytes = VECTOR_AND_GRADIENT * word * samples * as_float(elements.sum())
     if s.machine.num_gpus == 1 or not is_sequential(s.model):
         return VectorBuffers(read_bytes, read_bytes, 0.0)
     is_history = np.array(per_table(s.model, "feature_kind")) == "sequence"
     element_bytes, _ = SENT_BYTES[s.machine.exchange_precision]
-    histories = BOTH * element_bytes * samples * as_float((sent_shares(s) * elements * is_history).sum())
-    bags = BOTH * word * samples * as_float((elements * ~is_history).sum())
+    histories = VECTOR_AND_GRADIENT * element_bytes * samples * as_float((sent_shares(s) * elements * is_history).sum())
+    bags = VECTOR_AND_GRADIENT * word * samples * as_float((elements * ~is_history).sum())
     return VectorBuffers(read_bytes, bags + histories, histories)

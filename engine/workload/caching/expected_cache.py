@@ -14,7 +14,7 @@ from ...core.arithmetic import total
 from ...core.arrays import Floats
 from ...core.memo import memoised, point_by_point
 from ...scenario.scenario import Scenario, per_table
-from ..accesses import drawn_alike, table_lookups
+from ..accesses import table_lookups, without_repeats
 from ..bags import chances, length_cv, length_generating_function
 from ..expected import HALVINGS, REUSE_CLOSENESS, absent, both_windows_chance, gap_rate, refused_share, stay_time, unused_chance
 from ..popularity import popularities, table_kinds
@@ -45,11 +45,11 @@ def expected_moves(
     """
     if tables is not None and not len(tables):
         return NO_MOVES
-    drawn = drawn_alike(s)
-    if drawn is not s:  # events of a user are looked up again and again, a bag's rows are not
-        moves = expected_moves(drawn, policy, capacity_rows, at_once, tables)
-        lookups = table_lookups(s) if tables is None else np.isin(np.arange(s.model.num_tables), tables) * table_lookups(s)
-        return moves._replace(missed_lookups=float(missed_shares(drawn, policy, capacity_rows, at_once, tables) @ lookups))
+    distinct = without_repeats(s)
+    if distinct is not s:  # a repeated event misses as often as its first lookup; bags repeat nothing
+        shares = missed_shares(distinct, policy, capacity_rows, at_once, tables)
+        moves = expected_moves(distinct, policy, capacity_rows, at_once, tables)
+        return moves._replace(missed_lookups=float(shares @ table_lookups(s)))
     space, batch = id_space(s, tables), table_lookups(s)
     served_lookups = at_once * float((batch if tables is None else batch[list(tables)]).sum())
     if _holds_all(space, policy, capacity_rows):
@@ -220,7 +220,7 @@ def hot_unique(s: Scenario, capacity: float) -> Floats:
 
 def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
     """Return sums of a `measure` of rows' mean uses in a batch, by kind and by class."""
-    s = drawn_alike(s)
+    s = without_repeats(s)
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     total = float(table_lookups(s).sum())
@@ -246,7 +246,7 @@ def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
 
 def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floats:
     """Return the expected rows of each table in one LRU cache for all tables, (T,)."""
-    s = drawn_alike(s)
+    s = without_repeats(s)
     kinds, space = table_kinds(s), id_space(s)
     if capacity_rows >= space.rows.sum():
         return np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
@@ -275,7 +275,7 @@ def missed_shares(
 def _missed_by_table(
     s: Scenario, policy: str, capacity_rows: float, at_once: int, tables: Sequence[int] | None
 ) -> tuple[Floats, Floats]:
-    s = drawn_alike(s)
+    s = without_repeats(s)
     kinds, missed, shares = table_kinds(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
     numbers = np.arange(len(missed)) if tables is None else np.array(tables, dtype=np.int64)
     if not len(numbers):

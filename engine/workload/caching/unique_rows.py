@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.memo import point_by_point
 from ...scenario.scenario import Scenario
-from ..accesses import drawn_alike, table_lookups
+from ..accesses import table_lookups, without_repeats
 from ..expected import REUSE_CLOSENESS, gap_rate, unused_chance
 from ..spectrum import id_space
 from .expected_cache import TINY
@@ -15,7 +15,7 @@ from .expected_cache import TINY
 @point_by_point
 def expected_unique(s: Scenario, batches: int) -> float:
     """Return the expected number of unique rows of `batches` consecutive batches."""
-    s = drawn_alike(s)
+    s = without_repeats(s)
     space = id_space(s)
     return float(space.rows @ (1 - unused_chance(batches * float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
@@ -23,7 +23,7 @@ def expected_unique(s: Scenario, batches: int) -> float:
 @point_by_point
 def unique_copies(s: Scenario, parts: int) -> float:
     """Return the mean number of a batch's `parts` equal parts that use a unique row."""
-    s = drawn_alike(s)
+    s = without_repeats(s)
     space = id_space(s)
     x, c = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
     return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
@@ -35,7 +35,7 @@ def look_ahead_rows(s: Scenario) -> float:
 
     The cache holds a row between two uses that are at most `policy.look_ahead_batches` batches apart; locality is left out.
     """
-    s = drawn_alike(s)
+    s = without_repeats(s)
     space = id_space(s)
     x = s.policy.look_ahead_batches * float(table_lookups(s).sum()) * gap_rate(space.p)
     return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
@@ -57,7 +57,7 @@ def single_use_shares(s: Scenario) -> SingleUseShares:
 
     Each use is assumed to be in the middle of its batch.
     """
-    s = drawn_alike(s)
+    s = without_repeats(s)
     space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
     x = float(table_lookups(s).sum()) * gap_rate(space.p)
     unused_here, unused_ahead = (

@@ -284,9 +284,9 @@ def _check_histories(name: str, mapped_layout: Layout) -> None:
     for column in filter(None, (mapped_layout.user, *mapped_layout.history)):
         if column in (mapped_layout.label, mapped_layout.time):
             role = "user" if column == mapped_layout.user else "history"
-            other = "label" if column == mapped_layout.label else "time"
+            second = "label" if column == mapped_layout.label else "time"
             raise BadFile(
-                f"{name}: {column[:40]!r} is both {role} and {other}; name the user's id as user, and ids of events as history."
+                f"{name}: {column[:40]!r} is both {role} and {second}; name the user's id as user, and ids of events as history."
             )
 
 
