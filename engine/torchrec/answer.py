@@ -4,7 +4,7 @@ Both this model and TorchRec's planner estimate the plan's step time.
 A page calls `read_request` with the pasted texts, then `torchrec_answer`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isnan
 from typing import Any, NamedTuple
@@ -23,26 +23,25 @@ from ..units import FLOAT32
 from .embedding_tables import TorchRecTable, read_tables
 from .kernels import DENSE, TableKernel, table_kernels
 from .knob_changes import torchrec_scenario
+from .layout_rules import DATA_PARALLEL, GRID, TABLE_ROW_WISE, VECTOR, RankLayout, TablePlan, plan_fault
 from .plan_json import read_plan
 from .planner_estimate import PlannerInputs, TableEstimates, rank_estimates, shard_estimates
 from .pooling_factors import PoolingFactors, pooling_sentences, read_pooling
 from .sharding_plan import (
-    DATA_PARALLEL,
-    ROW_WISE,
-    RankLayout,
-    TablePlan,
+    MAX_PLAN_TEXT,
     TableSharding,
+    checked_forms,
     plan_knob,
+    plan_text,
     plans_by_table,
+    plans_by_way,
     table_plan_of,
     table_sharding,
-    torchrec_table_plan,
 )
 from .topology import TorchRecTopology, read_topology
 
 PLAN, SHARDING = "policy.plan", "policy.sharding"
 STEP = "Step time [ms]"
-SHARDING_WAYS = ("table-wise", "column-wise", "two-level", "row-wise")
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class TorchRecRequest:
 
     @property
     def layout(self) -> RankLayout:
-        """The number of ranks in all, and of each node."""
-        return RankLayout(self.topology.world_size, self.topology.local_world_size)
+        """The number of ranks in all, and of each node or pod."""
+        return RankLayout(self.topology.world_size, self.topology.group_size)
 
 
 class PricedPlan(NamedTuple):
@@ -181,29 +180,32 @@ def _settle_with_plan(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
 def _price_our_plan(
     request: TorchRecRequest, settled: Settled, kernels: Sequence[TableKernel], plan_sentences: tuple[str, ...]
 ) -> PricedPlan:
-    """Price our plan, or the fastest other plan where TorchRec cannot represent ours."""
-    table_plans = _plans_in_force(request, settled)
-    possible_plans = _possible_plans(request, table_plans)
-    sentences = [*plan_sentences]
-    if possible_plans != table_plans:
-        num_changed = sum(
-            table_plan != possible_plan for table_plan, possible_plan in zip(table_plans, possible_plans, strict=True)
-        )
-        possible_plans, way = _fastest_plan(request, settled.scenario, possible_plans)
-        cut_tables = f"Our plan cuts {count(num_changed, 'table')} by columns and by rows at once"
-        sentences.append(f"{cut_tables}, which TorchRec can over whole nodes alone: {way}.")
+    """Price our plan, or the fastest plan that TorchRec can train where it cannot train ours."""
+    table_plans, sentences = _plans_in_force(request, settled), [*plan_sentences]
+    for table in request.tables:
+        checked_forms(table, request.layout)
+    faults = [
+        f"such as {table.name[:60]}: {fault}"
+        for table, table_plan in zip(request.tables, table_plans, strict=True)
+        if (fault := plan_fault(table, table_plan, request.layout))
+    ]
+    if faults:
+        table_plans, way = _fastest_plan(request, settled.scenario, table_plans)
+        sentences.append(f"TorchRec cannot train {count(len(faults), 'table')} of our plan as planned, {faults[0]}; {way}.")
     shardings = [
         table_sharding(table, table_plan, kernel, request.layout)
-        for table, table_plan, kernel in zip(request.tables, possible_plans, kernels, strict=True)
+        for table, table_plan, kernel in zip(request.tables, table_plans, kernels, strict=True)
     ]
-    if num_partial := total(
-        sharding.sharding_type == ROW_WISE and not all(shard.rows for shard in sharding.shards) for sharding in shardings
-    ):
-        sentences.append(
-            f"Rows of {count(num_partial, 'table')} lie on some GPUs only; the other GPUs get row_wise shards of 0 rows, "
-            "because TorchRec needs a shard on every GPU."
+    return _price_plan(request, shardings, table_plans, (*sentences, *_pod_sentences(request.topology, shardings)))
+
+
+def _pod_sentences(topology: TorchRecTopology, shardings: Sequence[TableSharding]) -> Iterator[str]:
+    """Yield how TorchRec learns that rows go over the ranks of a pod."""
+    if topology.pod_size > 1 and any(sharding.sharding_type in (TABLE_ROW_WISE, GRID) for sharding in shardings):
+        yield (
+            f"table_row_wise and grid_shard cut rows over the {count(topology.group_size)} GPUs of a pod: "
+            f"set TORCHREC_RESOLVED_POD_SIZE={topology.pod_size} where you train."
         )
-    return _price_plan(request, shardings, possible_plans, sentences)
 
 
 def _plans_in_force(request: TorchRecRequest, settled: Settled) -> list[TablePlan]:
@@ -212,21 +214,13 @@ def _plans_in_force(request: TorchRecRequest, settled: Settled) -> list[TablePla
     return list(plans_by_table(plan[1], len(request.tables))) if plan else [((0,),)] * len(request.tables)
 
 
-def _possible_plans(request: TorchRecRequest, table_plans: Sequence[TablePlan]) -> list[TablePlan]:
-    return [
-        torchrec_table_plan(table, table_plan, request.layout)
-        for table, table_plan in zip(request.tables, table_plans, strict=True)
-    ]
-
-
-def _fastest_plan(request: TorchRecRequest, s: Scenario, changed_plans: list[TablePlan]) -> tuple[list[TablePlan], str]:
-    """Return the fastest of the changed plan and the plain ways of sharding, and its description."""
-    ways = {} if s.policy.plan else {way: _plans_in_force(request, fit(with_values(s, {SHARDING: way}))) for way in SHARDING_WAYS}
-    plans = {"rows go over the same GPUs instead": changed_plans}
-    plans |= {f"{way} is the fastest instead": plan for way, plan in ways.items() if plan == _possible_plans(request, plan)}
-    steps = step_seconds(_with_plan(s, plan) for plan in plans.values())
-    fastest = min(zip(steps, plans, strict=True), key=lambda timed: inf if isnan(timed[0]) else timed[0])[1]
-    return plans[fastest], fastest
+def _fastest_plan(request: TorchRecRequest, s: Scenario, table_plans: Sequence[TablePlan]) -> tuple[list[TablePlan], str]:
+    """Return the fastest plan that TorchRec can train in place of one that it cannot, and its description."""
+    plans = plans_by_way(request.tables, table_plans, request.layout)
+    writable_plans = {way: plan for way, plan in plans.items() if len(plan_text(plan)) <= MAX_PLAN_TEXT} or plans
+    steps = step_seconds(_with_plan(s, plan) for plan in writable_plans.values())
+    fastest = min(zip(steps, writable_plans, strict=True), key=lambda timed: inf if isnan(timed[0]) else timed[0])[1]
+    return plans[fastest], f"{fastest}, which is the fastest way that it can"
 
 
 def _with_plan(s: Scenario, table_plans: Sequence[TablePlan]) -> Scenario:
@@ -261,10 +255,9 @@ def _price_imported_plan(
 
 
 def _is_uneven(sharding: TableSharding) -> bool:
-    """Return whether shards differ in size by more than TorchRec's rounding of blocks."""
-    rows = [shard.rows for shard in sharding.shards if shard.rows]
+    """Return whether shards differ in width by more than the kernels' vector."""
     columns = [shard.columns for shard in sharding.shards]
-    return (len(set(rows[:-1])) > 1 and sharding.sharding_type == ROW_WISE) or max(columns) - min(columns) > FLOAT32
+    return max(columns) - min(columns) > VECTOR
 
 
 def _price_plan(

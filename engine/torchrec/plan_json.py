@@ -15,19 +15,19 @@ from ..core.figures import count
 from ..errors import BadInput, nearest_hint
 from .embedding_tables import TorchRecTable
 from .kernels import FUSED_UVM_CACHING, KERNELS, CacheSettings
-from .sharding_plan import (
+from .layout_rules import (
     DATA_PARALLEL,
     GRID,
     ROW_WISE,
     SHARDING_TYPES,
     TABLE_ROW_WISE,
-    TABLE_WISE,
     RankLayout,
     TableShard,
-    TableSharding,
-    column_blocks,
+    listing_fault,
+    plan_shards,
     row_blocks,
 )
+from .sharding_plan import TableSharding
 from .source_text import json_content
 
 MODULE = "sparse_arch.embedding_bag_collection"  # where TorchRec's DLRM has its tables
@@ -109,11 +109,13 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
     elif blocks:
         shards = _read_shards(table, blocks, ranks)
     else:
-        shards = [*_usual_shards(table, sharding_type, ranks, layout)]
+        shards = _usual_shards(table, sharding_type, ranks, layout)
     if excess_rank := next((shard.rank for shard in shards if shard.rank >= layout.num_ranks), None):
         raise _plan_error(
             table, f"it lies on rank {excess_rank}, but there are {count(layout.num_ranks)}; give the topology of the plan"
         )
+    if fault := listing_fault(table, sharding_type, shards, layout):
+        raise _plan_error(table, f"{fault}; plan it anew, by `torchrec --plan` or TorchRec's planner")
     ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
     cache = _read_cache(table, content.get("cache_params"))
     return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == FUSED_UVM_CACHING else None)
@@ -128,15 +130,27 @@ def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> lis
         size, offset = (block.get(f"shard_{name}s", block.get(name)) for name in ("size", "offset"))
         if not all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in (size, offset)):
             raise _plan_error(table, f"shard {number} needs shard_sizes and shard_offsets, two numbers each: rows, columns")
-        rank = block.get("rank", ranks[number] if number < len(ranks) else None)
-        placement = PLACEMENT.fullmatch(str(block.get("placement", "")))
-        rank = int(placement[1]) if placement else rank
-        if not _is_count(rank):
+        stated_ranks = _stated_ranks(block, ranks[number] if number < len(ranks) else None)
+        if not stated_ranks or not all(map(_is_count, stated_ranks.values())):
             raise _plan_error(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
-        shards.append(TableShard(size[0], size[1], offset[0], offset[1], rank))
+        shards.append(TableShard(size[0], size[1], offset[0], offset[1], next(iter(stated_ranks.values()))))
     if not _covered_once(table, shards):
         raise _plan_error(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
+    if ranks and len(ranks) != len(shards):
+        raise _plan_error(table, f"ranks name {count(len(ranks), 'rank')} for {count(len(shards), 'shard')}; name one a shard")
+    for number, block in enumerate(blocks):
+        stated_ranks = _stated_ranks(block, ranks[number] if ranks else None)
+        if len(set(stated_ranks.values())) > 1:
+            statements = " but ".join(f"rank {rank} by its {field}" for field, rank in stated_ranks.items())
+            raise _plan_error(table, f"shard {number} lies on {statements}; write the same rank in each")
     return shards
+
+
+def _stated_ranks(block: Mapping[str, Any], listed_rank: Any) -> dict[str, Any]:
+    """Return the rank of a shard by each field that states one; `listed_rank` is that of the table's `ranks`."""
+    placement = PLACEMENT.fullmatch(str(block.get("placement", "")))
+    ranks = {"placement": int(placement[1]) if placement else None, "rank": block.get("rank"), "place in ranks": listed_rank}
+    return {field: rank for field, rank in ranks.items() if rank is not None}
 
 
 def _covered_once(table: TorchRecTable, shards: Sequence[TableShard]) -> bool:
@@ -164,27 +178,17 @@ def _covered_once(table: TorchRecTable, shards: Sequence[TableShard]) -> bool:
     )
 
 
-def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int], layout: RankLayout) -> Iterator[TableShard]:
-    """Yield the shards that TorchRec makes of a table by its type and ranks alone."""
+def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int], layout: RankLayout) -> list[TableShard]:
+    """Return the shards that TorchRec makes of a table by its type and ranks alone."""
     if sharding_type == GRID or (not ranks and sharding_type != ROW_WISE):
         raise _plan_error(table, "neither shards nor ranks say where it lies")
-    if sharding_type == TABLE_WISE:
-        yield TableShard(table.rows, table.dim, 0, 0, ranks[0])
-    elif sharding_type in (ROW_WISE, TABLE_ROW_WISE):
-        first_rank, num_ranks = (
-            (0, layout.num_ranks)
-            if sharding_type == ROW_WISE
-            else (ranks[0] // layout.ranks_per_node * layout.ranks_per_node, layout.ranks_per_node)
-        )
-        for position, (rows, offset) in enumerate(row_blocks(table.rows, [1] * num_ranks)):
-            yield TableShard(rows, table.dim, offset, 0, first_rank + position)
-    elif len(ranks) > table.dim:
-        raise _plan_error(table, f"{count(len(ranks))} ranks cannot share {count(table.dim)} columns")
-    else:
-        offset = 0
-        for rank, columns in zip(ranks, column_blocks(table.dim, len(ranks)), strict=True):
-            yield TableShard(table.rows, columns, 0, offset, rank)
-            offset += columns
+    if sharding_type not in (ROW_WISE, TABLE_ROW_WISE):
+        return [*plan_shards(table, tuple((rank,) for rank in ranks))]
+    if sharding_type == TABLE_ROW_WISE and len(ranks) == 1:
+        ranks = layout.node_ranks(ranks[0])
+    run = ranks or range(layout.num_ranks)
+    blocks = zip(run, row_blocks(table.rows, len(run)), strict=True)
+    return [TableShard(rows, table.dim, first_row, 0, rank) for rank, (rows, first_row) in blocks]
 
 
 def _read_cache(table: TorchRecTable, params: Any) -> CacheSettings:

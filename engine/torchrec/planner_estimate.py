@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ..core.arithmetic import total
 from .embedding_tables import TorchRecTable
 from .kernels import DENSE, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE
+from .layout_rules import DATA_PARALLEL, GRID, ROW_WISE, TABLE_ROW_WISE, TableShard
 from .pooling_factors import PoolingFactors
-from .sharding_plan import DATA_PARALLEL, GRID, ROW_WISE, TABLE_ROW_WISE, TableShard, TableSharding
+from .sharding_plan import TableSharding
 from .topology import TorchRecTopology
 
 INDEX_BYTES = 8

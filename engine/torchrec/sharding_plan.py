@@ -1,62 +1,35 @@
 """Convert Emberpool's sharding plans to TorchRec's, and TorchRec's to `policy.plan`.
 
-Emberpool's plan of a table names, for each range of columns, the ranks that share the table's rows. TorchRec knows whole tables,
-ranges of columns on one rank each, and rows over ranks. TorchRec can cut both columns and rows only over whole nodes.
+Emberpool's plan of a table names, for each range of columns, the ranks that share the table's rows. TorchRec can train some of
+these plans, by the rules of `layout_rules.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
 from ..systems.sharding import Pieces
 from .embedding_tables import TorchRecTable
 from .kernels import CacheSettings, TableKernel
+from .layout_rules import (
+    DATA_PARALLEL,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    VECTOR,
+    RankLayout,
+    RankRun,
+    TablePlan,
+    TableShard,
+    plan_fault,
+    plan_shards,
+    sharding_type,
+    table_forms,
+)
 
-TABLE_WISE, COLUMN_WISE, ROW_WISE, DATA_PARALLEL = "table_wise", "column_wise", "row_wise", "data_parallel"
-TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID = "table_row_wise", "table_column_wise", "grid_shard"
-SHARDING_TYPES = (DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID)
-VECTOR = 4  # columns that FBGEMM's kernels take at a time
 MAX_PLAN_TEXT = int(KNOBS["policy.plan"].high or 0)
-RankRun = tuple[int, ...]  # the ranks over which rows go; a rank that is named twice has two shares
-TablePlan = tuple[RankRun, ...]  # the plan of a table: the run of each range of columns
-
-
-class RankLayout(NamedTuple):
-    """The number of ranks in all, and the number of ranks of a node."""
-
-    num_ranks: int
-    ranks_per_node: int
-
-    @property
-    def nodes(self) -> int:
-        """The number of whole nodes."""
-        return self.num_ranks // self.ranks_per_node
-
-    def is_node(self, run: RankRun) -> bool:
-        """Return whether a run of ranks has each rank of one node exactly once."""
-        first_rank = min(run)
-        return first_rank % self.ranks_per_node == 0 and sorted(run) == list(range(first_rank, first_rank + self.ranks_per_node))
-
-
-class TableShard(NamedTuple):
-    """A block of a table on a rank.
-
-    rows: number of rows.
-    columns: number of columns.
-    row_offset: first row.
-    column_offset: first column.
-    rank: the rank that holds the block.
-    """
-
-    rows: int
-    columns: int
-    row_offset: int
-    column_offset: int
-    rank: int
 
 
 class TableSharding(NamedTuple):
@@ -89,65 +62,42 @@ def plans_by_table(pieces: Pieces, tables: int) -> tuple[TablePlan, ...]:
     return tuple(map(tuple, table_plans))
 
 
-def torchrec_table_plan(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> TablePlan:
-    """Return a table's plan if TorchRec can express it, else a row-wise plan.
+def plans_by_way(
+    tables: Sequence[TorchRecTable], table_plans: Sequence[TablePlan], layout: RankLayout
+) -> dict[str, list[TablePlan]]:
+    """Return plans that TorchRec can train in place of another, by description.
 
-    The row-wise plan cuts the rows over all ranks that the table had.
+    Each way of sharding takes the tables that must change, or all tables; a table that cannot go that way goes the first way that
+    it can. Raises BadInput for a table that no way can train.
     """
-    return (
-        table_plan
-        if _sharding_type(table, table_plan, layout)
-        else (tuple(sorted({rank for run in table_plan for rank in run})),)
+    changed_tables = [number for number, plan in enumerate(table_plans) if plan_fault(tables[number], plan, layout)]
+    plans: dict[str, list[TablePlan]] = {}
+    for subject, numbers in (("these go", changed_tables), ("all tables go", range(len(tables)))):
+        forms = {number: checked_forms(tables[number], layout, turn) for turn, number in enumerate(numbers)}
+        for way in dict.fromkeys(way for by_way in forms.values() for way in by_way):
+            new_plans = {number: by_way.get(way) or next(iter(by_way.values())) for number, by_way in forms.items()}
+            plans[f"{subject} {way}"] = [new_plans.get(number, plan) for number, plan in enumerate(table_plans)]
+    return plans
+
+
+def checked_forms(table: TorchRecTable, layout: RankLayout, turn: int = 0) -> dict[str, TablePlan]:
+    """Return the plans of `table_forms`; raises BadInput where there is none."""
+    if forms := table_forms(table, layout, turn):
+        return forms
+    if table.dim % VECTOR:
+        cause = f"has {count(table.dim, 'column')}, but TorchRec's kernels take multiples of {VECTOR}"
+        raise BadInput(f"Table {table.name[:60]!r} {cause}; set embedding_dim to {table.dim + -table.dim % VECTOR}.")
+    raise BadInput(
+        f"Table {table.name[:60]!r} has {count(table.rows)} rows of {count(table.dim)} columns, but TorchRec's kernels take at "
+        f"most {count(MAX_ROWS)} rows of {count(MAX_COLUMNS)} columns on each of {count(layout.num_ranks, 'rank')}; "
+        "give it fewer rows or columns, or more ranks."
     )
 
 
-def _sharding_type(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> str:
-    """Return TorchRec's sharding type for the plan of a table, "" where there is none."""
-    ranks = [rank for run in table_plan for rank in run]
-    if len(table_plan) == 1:
-        return (
-            TABLE_WISE if len(ranks) == 1 else TABLE_ROW_WISE if layout.nodes > 1 and layout.is_node(table_plan[0]) else ROW_WISE
-        )
-    if len(table_plan) > table.dim:
-        return ""
-    if len(ranks) == len(table_plan):
-        in_node = (
-            layout.nodes > 1 and len({rank // layout.ranks_per_node for rank in ranks}) == 1 and len(set(ranks)) == len(ranks)
-        )
-        return TABLE_COLUMN_WISE if in_node else COLUMN_WISE
-    return GRID if all(layout.is_node(run) for run in table_plan) else ""
-
-
 def table_sharding(table: TorchRecTable, table_plan: TablePlan, kernel: TableKernel, layout: RankLayout) -> TableSharding:
-    """Return TorchRec's sharding of a table, by a plan that TorchRec can express."""
-    sharding_type, shards, first_column = _sharding_type(table, table_plan, layout), [], 0
-    for run, columns in zip(table_plan, column_blocks(table.dim, len(table_plan)), strict=True):
-        ranks = range(layout.num_ranks) if sharding_type == ROW_WISE else sorted(set(run))
-        for rank, (rows, first_row) in zip(ranks, row_blocks(table.rows, [run.count(rank) for rank in ranks]), strict=True):
-            shards.append(TableShard(rows, columns, first_row, first_column, rank))
-        first_column += columns
-    return TableSharding(table.name, sharding_type, kernel.kernel, tuple(shards), kernel.cache)
-
-
-def row_blocks(rows: int, shares: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the number of rows and the first row of each rank's block.
-
-    `shares` are the ranks' shares of the rows. Blocks are equal and rounded up, so that the last blocks are shorter.
-    """
-    block, shares_before = -(-rows // total(shares)), 0
-    for rank_share in shares:
-        first_row, shares_before = min(rows, shares_before * block), shares_before + rank_share
-        yield min(rows, shares_before * block) - first_row, first_row
-
-
-def column_blocks(dim: int, ranges: int) -> Iterator[int]:
-    """Yield the number of columns of each range; the first ranges are wider.
-
-    Widths are multiples of FBGEMM's vector where there are enough columns.
-    """
-    unit = VECTOR if dim % VECTOR == 0 and dim // VECTOR >= ranges else 1
-    min_units, num_wider = divmod(dim // unit, ranges)
-    yield from (unit * (min_units + (number < num_wider)) for number in range(ranges))
+    """Return TorchRec's sharding of a table, by a plan that TorchRec can train."""
+    shards = tuple(plan_shards(table, table_plan))
+    return TableSharding(table.name, sharding_type(table_plan, layout), kernel.kernel, shards, kernel.cache)
 
 
 def table_plan_of(sharding: TableSharding) -> TablePlan:
@@ -158,8 +108,7 @@ def table_plan_of(sharding: TableSharding) -> TablePlan:
     if sharding.sharding_type == DATA_PARALLEL:
         return (tuple(sorted(set(sharding.ranks))),)
     return tuple(
-        tuple(shard.rank for shard in shards if shard.rows)
-        for _, shards in groupby(sharding.shards, key=lambda shard: shard.column_offset)
+        tuple(shard.rank for shard in shards) for _, shards in groupby(sharding.shards, key=lambda shard: shard.column_offset)
     )
 
 
@@ -168,14 +117,19 @@ def plan_knob(table_plans: Sequence[TablePlan]) -> str:
 
     Raises BadInput for a text too long for the knob.
     """
-    texts = ["/".join(map(run_text, table_plan)) for table_plan in table_plans]
-    text = texts[0] if len(set(texts)) == 1 else ";".join(texts)
+    text = plan_text(table_plans)
     if len(text) > MAX_PLAN_TEXT:
         raise BadInput(
             f"The plan has {count(len(text))} characters as policy.plan, whose limit is {count(MAX_PLAN_TEXT)}; read a plan "
             "with fewer tables."
         )
     return text
+
+
+def plan_text(table_plans: Sequence[TablePlan]) -> str:
+    """Return the plans of tables as text, with one entry where all are alike."""
+    texts = ["/".join(map(run_text, table_plan)) for table_plan in table_plans]
+    return texts[0] if len(set(texts)) == 1 else ";".join(texts)
 
 
 def run_text(run: Sequence[int]) -> str:

@@ -1,27 +1,39 @@
-"""The installed TorchRec as an oracle: its estimates of a plan, its planner's plan, and our JSON as its own classes."""
+"""The installed TorchRec as an oracle: its estimates of a plan, its planner's plan, our JSON as its own classes, and training.
+
+As a program it trains the plans of standard input on ranks of this CPU, beside one rank: see `trained_lookups`.
+"""
 
 import json
 import logging
+import multiprocessing
+import os
 import re
+import socket
+import subprocess
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
-from torchrec import EmbeddingBagCollection, optim
+from torch import distributed
+from torchrec import EmbeddingBagCollection, KeyedJaggedTensor, optim
+from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import Shard, ShardingOption, Topology
 from torchrec.distributed.types import CacheParams
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from engine.torchrec.answer import TorchRecRequest
 from engine.torchrec.embedding_tables import TorchRecTable
 from engine.torchrec.kernels import FUSED_UVM_CACHING
+from engine.torchrec.layout_rules import DATA_PARALLEL, GRID, SHARDING_TYPES
 from engine.torchrec.planner_estimate import RankEstimate, ShardPerf
 from engine.torchrec.pooling_factors import PoolingFactors
-from engine.torchrec.sharding_plan import DATA_PARALLEL, GRID, SHARDING_TYPES
 from engine.torchrec.topology import TorchRecTopology
 from tests import ROOT
 from tests.torchrec.drawn_tables import EstimateCase
@@ -43,8 +55,8 @@ class Statistics:
         return self._miss_rate
 
 
-def model(tables: Sequence[TorchRecTable]) -> torch.nn.Module:
-    """Return a module with TorchRec's own collection of tables, without memory."""
+def model(tables: Sequence[TorchRecTable], device: str = "meta") -> torch.nn.Module:
+    """Return a module with TorchRec's own collection of tables, by default without memory."""
     configs = [
         EmbeddingBagConfig(
             num_embeddings=table.rows,
@@ -56,7 +68,7 @@ def model(tables: Sequence[TorchRecTable]) -> torch.nn.Module:
         for table in tables
     ]
     module = torch.nn.Module()
-    module.sparse = EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+    module.sparse = EmbeddingBagCollection(tables=configs, device=torch.device(device))
     return module
 
 
@@ -150,3 +162,106 @@ def loaded(text: str) -> Any:
     names: dict[str, Any] = {}
     exec(examples[0], names)
     return names["sharding_plan"](text)
+
+
+def trained_lookups(cases: Sequence[tuple[Sequence[TorchRecTable], str]], local: int) -> list[tuple[Any, Any]]:
+    """Return the pooled vectors of each case, (tables, plan), as a plan's ranks and as one rank look them up.
+
+    Ranks are processes of this CPU; `local` of them are a node. Between the batches all rows in use are trained. Vectors are by
+    rank, batch and feature.
+    """
+    program = [sys.executable, "-m", "tests.oracles.installed_torchrec"]
+    environment = {**os.environ, "LOCAL_WORLD_SIZE": str(local), "WORLD_SIZE": str(WORLD), "MASTER_ADDR": "127.0.0.1"}
+    run = subprocess.run(
+        program, input=json.dumps(cases), capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600, check=False
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    by_rank, alone = json.loads(run.stdout.splitlines()[-1])
+    return [([ranks[case] for ranks in by_rank], alone[case]) for case in range(len(cases))]
+
+
+WORLD, BATCHES, SAMPLES, LOOKUPS = 4, 3, 8, 3
+
+
+def _batch(tables: Sequence[TorchRecTable], batch: int, rank: int) -> KeyedJaggedTensor:
+    """Return a rank's lookups, the same for any plan."""
+    draw = torch.Generator().manual_seed(WORLD * batch + rank)
+    features = [(feature, table.rows) for table in tables for feature in table.features]
+    rows = torch.cat([torch.randint(0, rows, (SAMPLES * LOOKUPS,), generator=draw) for _, rows in features])
+    return KeyedJaggedTensor([feature for feature, _ in features], rows, lengths=torch.full((SAMPLES * len(features),), LOOKUPS))
+
+
+def _initial_rows(table: TorchRecTable) -> torch.Tensor:
+    """Return rows of which no two are alike."""
+    return (torch.arange(table.rows * table.dim) % 9973 / 9973.0).reshape(table.rows, table.dim)
+
+
+def _alone(tables: Sequence[TorchRecTable]) -> list[list[dict[str, Any]]]:
+    """Train on one rank, and return what each rank's samples look up."""
+    module = model(tables, "cpu")
+    for table in tables:
+        module.sparse.embedding_bags[table.name].weight.data.copy_(_initial_rows(table))
+    optimizer = torch.optim.SGD(module.parameters(), lr=RATE / WORLD)
+    vectors: list[list[dict[str, Any]]] = [[] for _ in range(WORLD)]
+    for batch in range(BATCHES):
+        pooled = [module.sparse(_batch(tables, batch, rank)) for rank in range(WORLD)]
+        for by_batch, own in zip(vectors, pooled, strict=True):
+            by_batch.append({key: vector.tolist() for key, vector in own.to_dict().items()})
+        optimizer.zero_grad()
+        torch.stack([own.values().square().sum() for own in pooled]).sum().backward()
+        optimizer.step()
+    return vectors
+
+
+RATE = 0.1  # of SGD; TorchRec divides gradients by the number of ranks
+
+
+def _of_rank(tables: Sequence[TorchRecTable], plan: str, rank: int) -> list[dict[str, Any]]:
+    """Train a plan's shards as a rank, and return what its samples look up."""
+    module = model(tables, "cpu")
+    apply_optimizer_in_backward(torch.optim.SGD, module.sparse.parameters(), {"lr": RATE})
+    on_cpu = re.sub(r"/cuda:\d+", "/cpu", plan)
+    sharders: Any = [EmbeddingBagCollectionSharder()]
+    parallel = DistributedModelParallel(module, plan=loaded(on_cpu), sharders=sharders, device=torch.device("cpu"))
+    states = parallel.state_dict()
+    for table in tables:
+        for shard in states[f"sparse.embedding_bags.{table.name}.weight"].local_shards():
+            (row, column), (rows, columns) = shard.metadata.shard_offsets, shard.metadata.shard_sizes
+            shard.tensor.detach().copy_(_initial_rows(table)[row : row + rows, column : column + columns])
+    vectors = []
+    for batch in range(BATCHES):
+        pooled = parallel.module.sparse(_batch(tables, batch, rank)).wait()
+        vectors.append({key: vector.tolist() for key, vector in pooled.to_dict().items()})
+        pooled.values().square().sum().backward()
+    return vectors
+
+
+def _work_as_rank(rank: int, cases: Any, port: int, results: Any) -> None:
+    os.environ.update(RANK=str(rank), MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
+    results.put((rank, [_of_rank(tables, plan, rank) for tables, plan in cases]))
+    distributed.barrier()
+
+
+def _train_standard_input() -> None:
+    """Train the cases of standard input, and print the vectors of the ranks and of one rank as JSON."""
+    cases = [([TorchRecTable(*fields) for fields in tables], plan) for tables, plan in json.load(sys.stdin)]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = multiprocessing.get_context("fork")
+    results = processes.Queue()
+    ranks = [processes.Process(target=_work_as_rank, args=(rank, cases, port, results)) for rank in range(WORLD)]
+    for process in ranks:
+        process.start()
+    by_rank = dict(results.get(timeout=300) for _ in ranks)
+    for process in ranks:
+        process.join()
+    print(json.dumps([[by_rank[rank] for rank in range(WORLD)], [_alone(tables) for tables, _ in cases]]))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    _train_standard_input()

@@ -9,9 +9,7 @@ from engine.scenario.presets import DEFAULT, preset
 from engine.torchrec.answer import TorchRecRequest, read_request
 from engine.torchrec.embedding_tables import TorchRecTable
 from engine.torchrec.kernels import DENSE, FUSED, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE, CacheSettings
-from engine.torchrec.planner_estimate import PlannerInputs
-from engine.torchrec.pooling_factors import PoolingFactors
-from engine.torchrec.sharding_plan import (
+from engine.torchrec.layout_rules import (
     COLUMN_WISE,
     DATA_PARALLEL,
     GRID,
@@ -20,10 +18,12 @@ from engine.torchrec.sharding_plan import (
     TABLE_ROW_WISE,
     TABLE_WISE,
     TableShard,
-    TableSharding,
     column_blocks,
     row_blocks,
 )
+from engine.torchrec.planner_estimate import PlannerInputs
+from engine.torchrec.pooling_factors import PoolingFactors
+from engine.torchrec.sharding_plan import TableSharding
 from engine.torchrec.topology import TorchRecTopology
 
 RANK_BATCH = 1024
@@ -109,7 +109,7 @@ def _shards(rng: Random, table: TorchRecTable, kind: str, topology: TorchRecTopo
     start = 0
     for width in widths:
         first_rank = rng.randrange(0, world, spread)
-        for place, (rows, offset) in enumerate(row_blocks(table.rows, [1] * spread)):
+        for place, (rows, offset) in enumerate(row_blocks(table.rows, spread)):
             shards.append(TableShard(rows, width, offset, start, first_rank + place))
         start += width
     return shards

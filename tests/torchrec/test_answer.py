@@ -1,6 +1,7 @@
 """Does `torchrec` price and write a plan, by its function and on the command line, and say what it cannot do?"""
 
 import json
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,12 @@ from engine import api
 from engine.__main__ import main
 from engine.errors import BadKnob
 from engine.scenario.presets import DEFAULT, preset
+from engine.scenario.scenario import with_values
 from engine.systems.capacity import fit
 from engine.torchrec.answer import TorchRecRequest, read_request, table_nbytes, torchrec_answer
-from engine.torchrec.plan_json import plan_content
+from engine.torchrec.layout_rules import plan_fault
+from engine.torchrec.plan_json import plan_content, read_plan
+from engine.torchrec.sharding_plan import table_plan_of
 from tests.cases import each
 from tests.torchrec.drawn_tables import table_set
 
@@ -91,22 +95,58 @@ def test_the_plan_is_the_engines_own_where_torchrec_can_have_it() -> None:
     assert sum(table_nbytes(asked)) == pytest.approx(balance.table_bytes.sum())
 
 
-def test_a_cut_by_columns_and_rows_at_once_is_replaced_and_said() -> None:
-    one = json.dumps(TABLES[:1])
-    asked = read_request(START, one, '{"world_size": 4}', settings={"policy.plan": "0-1/2-3"})
+@each("plan", ["0-1/2-3", "0-1", "0+0+1", "1-3", "0-2/3"])
+def test_a_plan_that_torchrec_cannot_train_is_replaced_by_the_fastest_that_it_can(plan: str) -> None:
+    asked = read_request(
+        START, json.dumps(TABLES[:1]), '{"world_size": 4, "hbm_cap": 85899345920}', settings={"policy.plan": plan}
+    )
+    chosen = torchrec_answer(asked).plan
+    assert (
+        "TorchRec cannot train 1 table of our plan as planned, such as large: its rows lie on some ranks" in chosen.sentences[0]
+    )
+    steps = {}
+    for entry in ("0", "0/1/2/3", "0-3"):
+        settings = {"policy.plan": entry, "policy.sharding": None}
+        steps[entry] = api.estimate(with_values(asked.scenario, settings))[0].results.get(STEP, inf)
+    assert chosen.step_ms == min(steps.values()) and steps[str(chosen.result.scenario.policy.plan)] == chosen.step_ms
+    assert not plan_fault(asked.tables[0], table_plan_of(chosen.shardings[0]), asked.layout)
+    assert api.estimate(asked.scenario)[0].ran, "the plan stays valid for the simulator"
+
+
+def test_narrow_tables_on_some_gpus_are_planned_as_torchrec_looks_them_up() -> None:
+    tables = [{"num_embeddings": rows, "embedding_dim": 16, "name": f"t{rows}"} for rows in (1000, 400)]
+    asked = read_request(START, json.dumps(tables), '{"world_size": 4, "batch_size": 64}')
     plan = torchrec_answer(asked).plan
-    assert "cuts 1 table by columns and by rows at once" in plan.sentences[0]
-    assert plan.shardings[0].sharding_type == "row_wise" and plan.result.scenario.policy.plan == "0-3"
+    for table, sharding in zip(asked.tables, plan.shardings, strict=True):
+        block = -(-table.rows // len(sharding.shards)) if sharding.sharding_type == "row_wise" else table.rows
+        homes = {(shard.row_offset // block, shard.rank) for shard in sharding.shards if shard.rows}
+        assert sharding.sharding_type != "row_wise" or homes == {(rank, rank) for rank in range(4)}
+        assert sum(shard.rows * shard.columns for shard in sharding.shards) == table.rows * 16
+    assert read_plan(json.dumps(plan_content(plan.shardings, 4)), asked.tables, asked.layout) == plan.shardings
+
+
+def test_a_wide_table_is_cut_into_shards_that_kernels_take() -> None:
+    for gpus in (1, 4):
+        tables = json.dumps([{"num_embeddings": 10**6, "embedding_dim": 2048, "name": "wide"}])
+        settings = {} if gpus == 1 else {"policy.sharding": "table-wise"}
+        plan = torchrec_answer(read_request(START, tables, json.dumps({"world_size": gpus}), settings=settings)).plan
+        assert max(shard.columns for shard in plan.shardings[0].shards) <= 1024 and plan.step_ms
+        assert "a shard of 2,048 columns, but kernels take at most 1,024" in plan.sentences[0]
+
+
+def test_rows_of_a_pod_go_over_all_its_nodes() -> None:
+    topology = {"world_size": 8, "local_world_size": 2, "pod_size": 2}
+    asked = read_request(START, json.dumps(TABLES[:1]), json.dumps(topology), settings={"policy.plan": "4-7"})
+    plan = torchrec_answer(asked).plan
+    assert (plan.shardings[0].sharding_type, plan.shardings[0].ranks) == ("table_row_wise", (4, 5, 6, 7))
+    assert "set TORCHREC_RESOLVED_POD_SIZE=2" in plan.sentences[0]
 
 
 def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
     asked = request("all-hbm")
     small = {"sharding_type": "data_parallel", "compute_kernel": "dense", "ranks": [0, 1, 2, 3]}
-    uneven = [
-        {"size": [rows, 128], "offset": [first, 0], "rank": rank}
-        for rank, (rows, first) in enumerate(((1, 0), (2, 1), (0, 3), (39_999_997, 3)))
-    ]
-    large = {"sharding_type": "row_wise", "compute_kernel": "fused_uvm", "shards": uneven}
+    uneven = [{"size": [40_000_000, width], "offset": [0, first], "rank": 3} for width, first in ((12, 0), (116, 12))]
+    large = {"sharding_type": "column_wise", "compute_kernel": "fused_uvm", "shards": uneven}
     read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).imported_plan
     assert read is not None
     said = " ".join(read.sentences)
@@ -135,7 +175,7 @@ def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pyte
 
 def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables, plan = tmp_path / "t.json", tmp_path / "plan.json"
-    tables.write_text(json.dumps([{"num_embeddings": 10**11, "embedding_dim": 128, "name": "t"}]), encoding="utf-8")
+    tables.write_text(json.dumps([{"num_embeddings": 10**10, "embedding_dim": 128, "name": "t"}]), encoding="utf-8")
     assert main(["torchrec", str(tables), "--plan", str(plan)]) == 3
     found = capsys.readouterr()
     assert not plan.exists() and "Our plan cannot run: " in found.out

@@ -7,8 +7,9 @@ import pytest
 
 from engine.torchrec.embedding_tables import TorchRecTable
 from engine.torchrec.kernels import FUSED, KERNELS
+from engine.torchrec.layout_rules import SHARDING_TYPES, TABLE_WISE, TableShard
 from engine.torchrec.planner_estimate import PlannerInputs, rank_estimates, shard_estimates
-from engine.torchrec.sharding_plan import SHARDING_TYPES, TABLE_WISE, TableShard, TableSharding
+from engine.torchrec.sharding_plan import TableSharding
 from engine.torchrec.topology import TorchRecTopology
 from tests import ROOT
 from tests.torchrec.drawn_tables import as_numbers, estimate_case
