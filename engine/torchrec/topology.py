@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.figures import count, exact
 from ..errors import BadInput, nearest_hint
@@ -19,7 +19,6 @@ CALLS = ("Topology", "TrainerConfig", "HardwareConfig", "KernelConfig")
 GBPS = GiB / 1000  # bytes a millisecond of a GB/s, as TorchRec counts
 RANK_BATCH = 512  # samples of a rank, the planner's default
 MAX_RANKS = int(KNOBS["machine.num_gpus"].high or 0)
-MAX_BYTES, MAX_RATE = 2**60, 1e15
 FIELD_PATTERN = re.compile(r"\b([a-z_]+)=([-+.\w]+)")
 
 
@@ -71,17 +70,50 @@ class TorchRecTopology:
         return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
 
 
+class FieldUnit(NamedTuple):
+    """The unit of a field, and the unit that people say instead.
+
+    name: the unit.
+    spoken: the unit in speech.
+    size: the size of the spoken unit in this unit.
+    """
+
+    name: str
+    spoken: str
+    size: float
+
+
+BYTES, BYTES_PER_MS = FieldUnit("bytes", "GB", GiB), FieldUnit("bytes/ms", "GB/s", GBPS)
+
+
+class FieldRange(NamedTuple):
+    """The range of a field in hardware, in the spoken unit, and its unit.
+
+    Ranges are narrow enough that a usual number in GB, MB or bytes a second lies outside.
+    """
+
+    low: float
+    high: float
+    unit: FieldUnit | None = BYTES_PER_MS
+
+    def covers(self, number: float) -> bool:
+        """Return whether a number in the field's own unit is in the range."""
+        size = self.unit.size if self.unit else 1
+        return self.low * size <= number <= self.high * size
+
+
 MAX_WHOLE_NUMBERS = {"world_size": MAX_RANKS, "local_world_size": MAX_RANKS, "pod_size": MAX_RANKS, "batch_size": 10**6}
-CAPACITIES = ("hbm_cap", "ddr_cap")
-RATES = (
-    "hbm_mem_bw",
-    "ddr_mem_bw",
-    "ssd_mem_bw",
-    "hbm_to_ddr_mem_bw",
-    "intra_host_bw",
-    "inter_host_bw",
-    "bwd_compute_multiplier",
-)
+RANGES: Mapping[str, FieldRange] = {
+    "hbm_cap": FieldRange(1, 4096, BYTES),  # from a slice of a GPU to 10 times the largest
+    "ddr_cap": FieldRange(2, 65_536, BYTES),  # a rank's share of a host, or a host with expanders
+    "hbm_mem_bw": FieldRange(10, 100_000),  # a slice of a GPU; the fastest has 8 TB/s
+    "ddr_mem_bw": FieldRange(1, 10_000),  # a rank's share of channels; superchips have 0.5 TB/s
+    "ssd_mem_bw": FieldRange(0.03, 60),  # a hard disk; the planner's default is 0.1
+    "hbm_to_ddr_mem_bw": FieldRange(1, 10_000),  # PCIe 2 on 4 lanes; NVLink-C2C has 0.45 TB/s
+    "intra_host_bw": FieldRange(2, 10_000),  # PCIe; NVLink 5 has 1.8 TB/s
+    "inter_host_bw": FieldRange(0.1, 1000),  # Ethernet of 1 Gb/s; the most that machine.network_bandwidth_GBps has
+    "bwd_compute_multiplier": FieldRange(0.01, 1000, None),
+}
 FIELD_ALIASES = {"hbm_cap_bytes": "hbm_cap", "ddr_cap_bytes": "ddr_cap"}
 # Fields of TorchRec's classes that neither the machine nor the estimates here need.
 IGNORED_FIELDS = (
@@ -111,7 +143,7 @@ def read_topology(text: str) -> TorchRecTopology:
     device = settings.pop("compute_device", "cuda")
     if (word := device.name if isinstance(device, Symbol) else device) != "cuda":
         raise BadInput(f"Topology: compute_device is {str(word)[:40]}, but only cuda is supported; write cuda.")
-    known_fields = (*MAX_WHOLE_NUMBERS, *CAPACITIES, *RATES, *IGNORED_FIELDS)
+    known_fields = (*MAX_WHOLE_NUMBERS, *RANGES, *IGNORED_FIELDS)
     if unread_field := next((name for name in UNREAD_FIELDS if settings.pop(name, None) is not None), ""):
         raise BadInput(f"Topology: {unread_field} gives each rank a value of its own, which is not supported; leave it out.")
     if unknown_field := next((name for name in settings if name not in (*known_fields, *UNREAD_FIELDS)), ""):
@@ -186,12 +218,26 @@ def _checked_number(name: str, setting: Any) -> Any:
     if isinstance(setting, OpaqueExpression | Symbol):
         label = setting.name if isinstance(setting, Symbol) else setting.text
         raise BadInput(f"Topology: {name} is {label[:60]}, whose value is not in the text; write the number.")
-    maximum = MAX_WHOLE_NUMBERS.get(name) or (MAX_BYTES if name in CAPACITIES else MAX_RATE)
-    minimum, unit = (1, "") if name in MAX_WHOLE_NUMBERS else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
-    if isinstance(setting, bool) or not isinstance(setting, int | float) or not minimum <= setting <= maximum:
-        raise BadInput(
-            f"Topology: {name} is {str(setting)[:40]}; write a number from {exact(minimum)} to {exact(maximum, unit)}."
-        )
-    if name in MAX_WHOLE_NUMBERS and setting != int(setting):
+    is_number = isinstance(setting, int | float) and not isinstance(setting, bool)
+    if name in RANGES:
+        if not is_number or not RANGES[name].covers(setting):
+            raise BadInput(f"Topology: {name} is {str(setting)[:40]}{_range_text(RANGES[name], setting if is_number else 0)}.")
+        return float(setting)
+    maximum = MAX_WHOLE_NUMBERS[name]
+    if not is_number or not 1 <= setting <= maximum:
+        raise BadInput(f"Topology: {name} is {str(setting)[:40]}; write a number from 1 to {exact(maximum)}.")
+    if setting != int(setting):
         raise BadInput(f"Topology: {name} is {setting}; write a whole number of at most {count(maximum)}.")
-    return int(setting) if name in MAX_WHOLE_NUMBERS else float(setting)
+    return int(setting)
+
+
+def _range_text(field: FieldRange, number: float) -> str:
+    """Return the range of a field, and how a number that is plausible in the spoken unit is written in the field's own."""
+    if (unit := field.unit) is None:
+        return f"; write a number from {exact(field.low)} to {exact(field.high)}"
+    span = f" {unit.name}, but hardware has {exact(field.low)} to {exact(field.high, unit.spoken)}"
+    if field.low <= number <= field.high:
+        return f"{span}; write {number * unit.size:.12g} for {exact(number, unit.spoken)}"
+    return (
+        f"{span}; write a number of {unit.name} from {field.low * unit.size:.6g} to {field.high * unit.size:.6g}, or leave it out"
+    )

@@ -105,6 +105,14 @@ def test_without_a_topology_eight_gpus_have_the_planners_batch() -> None:
         ('{"world_size": 8, "local_world_size": 3}', "no multiple of local_world_size=3"),
         ('{"world_size": 8, "compute_device": "cpu"}', "only cuda"),
         ('{"world_size": 8, "inter_host_bw": 0}', "inter_host_bw is 0"),
+        ('{"world_size": 8, "hbm_cap": 80}', "hbm_cap is 80 bytes, but hardware has 1 to 4,096 GB; write 85899345920 for 80 GB."),
+        ('{"world_size": 8, "hbm_cap": "80GB"}', "hbm_cap is 80GB bytes, but hardware"),
+        ('{"world_size": 8, "hbm_cap": 0}', "or leave it out"),
+        (
+            '{"world_size": 8, "inter_host_bw": 12.5}',
+            "inter_host_bw is 12.5 bytes/ms, but hardware has 0.1 to 1,000 GB/s; write 13421772.8",
+        ),
+        ('{"world_size": 8, "bwd_compute_multiplier": 0}', "bwd_compute_multiplier is 0; write a number from 0.01 to 1,000."),
         ("Topology(world_size=8, compute_device='cuda', hbm_cap=HBM_CAP)", "hbm_cap is HBM_CAP, whose value"),
         ("Topology(8, 'cuda', custom_topology_data=CustomTopologyData({}, 8))", "custom_topology_data"),
     ],
@@ -119,7 +127,7 @@ def test_a_topology_that_cannot_be_meant_is_refused(text: str, said: str) -> Non
     ("topology", "settings", "said"),
     [
         ({"world_size": 72}, {}, "machine.gpus_per_node would be 72, but the range is 1 to 64"),
-        ({"world_size": 8, "inter_host_bw": 1.0}, {}, "machine.network_bandwidth_GBps"),
+        ({"world_size": 8, "inter_host_bw": 1000 * GB}, {}, "machine.network_bandwidth_GBps"),
         ({"world_size": 8}, {"machine.num_gpus": 12}, "no multiple of machine.gpus_per_node=8"),
         ({"world_size": 8}, {"model.embedding_dim": 32}, "follows from the tables"),
         ({"world_size": 8}, {"system": "cxl"}, "system=cxl has no plan that TorchRec can run; choose all-hbm"),
@@ -129,6 +137,29 @@ def test_a_machine_that_no_knob_can_have_is_refused(topology: dict[str, Any], se
     with pytest.raises((BadInput, BadKnob)) as refused:
         read_request(START, TABLES, json.dumps(topology), settings=settings)
     assert said in str(refused.value)
+
+
+USUAL = {  # in GB or GB/s: the defaults of the planner, and machines of today
+    "hbm_cap": (10, 32, 80, 141, 288),
+    "ddr_cap": (16, 128, 2048),
+    "hbm_mem_bw": (200, 897, 3350, 8000),
+    "ddr_mem_bw": (25, 51, 500),
+    "ssd_mem_bw": (100 / 1024, 7, 14),
+    "hbm_to_ddr_mem_bw": (16, 32, 450),
+    "intra_host_bw": (25, 600, 1800),
+    "inter_host_bw": (1.25, 12.5, 50, 100),
+}
+
+
+@each("field", [*USUAL])
+def test_a_capacity_or_bandwidth_in_another_unit_is_refused(field: str) -> None:
+    size = 2**30 if field.endswith("_cap") else GB
+    slips = (1, 1024) if field.endswith("_cap") else (1, 1000, 1000 * size)  # in GB or MB; in GB/s, MB/s or bytes a second
+    for amount in USUAL[field]:
+        assert vars(read_topology(json.dumps({"world_size": 8, field: amount * size})))[field] == pytest.approx(amount * size)
+        for slip in slips:
+            with pytest.raises(BadInput, match=f"Topology: {field} is .* hardware has"):
+                read_topology(json.dumps({"world_size": 8, field: amount * slip}))
 
 
 def test_tables_of_one_width_keep_the_interaction_and_those_of_unlike_widths_are_concatenated() -> None:
