@@ -243,6 +243,13 @@ class AllReduce(Work):
 
 
 @dataclass(frozen=True)
+class AllGather(Work):
+    """Bring `nbytes` to each GPU, of which each GPU has an equal part."""
+
+    nbytes: Amount
+
+
+@dataclass(frozen=True)
 class Agreement(Work):
     """Waits of all GPUs for each other, one before each of `calls` collectives."""
 

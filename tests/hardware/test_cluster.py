@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written_bytes
+from engine.core.work import AllGather, AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written_bytes
 from engine.estimate import estimate
 from engine.hardware.device import combine_copies, joules, nodes, seconds, stored_bytes
 from engine.registry import load_variant
@@ -146,10 +146,19 @@ def test_an_all_reduce_is_a_ring_over_the_fabric_then_one_over_the_network_for_e
     )
 
 
+def test_an_all_gather_brings_each_gpu_what_the_others_have_over_the_network_once():
+    nbytes = 1e9
+    assert seconds(network(8), AllGather(nbytes)) == exactly(START + nbytes * (7 / 8) / FABRIC)
+    assert seconds(network(16), AllGather(nbytes)) == exactly(
+        START + HOP + nbytes * (7 / 8) / FABRIC + nbytes * (1 / 2) / (8 * NET)
+    )
+
+
 def test_the_energy_of_a_collective_counts_every_byte_that_leaves_a_gpu_at_both_ends():
     each = 8 * 2 * 7.5e-12
     assert joules(network(8), AllToAll(7e9, 1e9, 0.0)) == exactly(7e9 * each)
     assert joules(network(8), AllReduce(1e9)) == exactly(2 * 7 * 1e9 * each)
+    assert joules(network(8), AllGather(1e9)) == exactly(7 * 1e9 * each)
 
 
 def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
-from ...core.work import Agreement, AllReduce, AllToAll, Fetch
+from ...core.work import Agreement, AllGather, AllReduce, AllToAll, Fetch
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import (
@@ -75,7 +75,7 @@ class NetworkRates(NamedTuple):
     exchange_latency: seconds before the first byte of an exchange between GPUs moves.
     host_latency: seconds before the first byte of an exchange between hosts moves.
     gathered: bytes over the fabric for each byte over the network; 0 where GPUs send to other nodes directly.
-    reduce_latency: seconds before the first byte of an all-reduce moves.
+    reduce_latency: seconds before the first byte of an all-reduce or an all-gather moves.
     hop: latency of the network [us].
     ring: seconds of an all-reduce per byte of a GPU's gradients.
     pairs: number of link crossings of each byte of an all-reduce.
@@ -116,6 +116,14 @@ def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
     return is_positive(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
 
 
+def gather_seconds(links: NetworkRates, work: AllGather) -> Any:
+    """Return the seconds of an all-gather, the second half of an all-reduce.
+
+    On the network, each GPU of a node receives its own part of the bytes; then rings over the fabric pass them on.
+    """
+    return is_positive(work.nbytes) * links.reduce_latency + work.nbytes * links.ring / 2
+
+
 def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
     """Return the seconds in which GPUs exchange bytes with embedding servers.
 
@@ -135,13 +143,24 @@ def reduce_joules(links: NetworkRates, work: AllReduce) -> Any:
     return over_link(work.nbytes * links.pairs, links.bit)
 
 
+def gather_joules(links: NetworkRates, work: AllGather) -> Any:
+    """Return the joules of an all-gather, half those of an all-reduce."""
+    return over_link(work.nbytes * links.pairs / 2, links.bit)
+
+
 SECONDS: Mapping[type, Cost] = {
     AllToAll: exchange_seconds,
     AllReduce: reduce_seconds,
+    AllGather: gather_seconds,
     Fetch: fetch_seconds,
     Agreement: lambda links, work: work.calls * links.wait,
 }
-JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllReduce: reduce_joules}
+JOULES: Mapping[type, Cost] = {
+    AllToAll: link_joules,
+    Fetch: link_joules,
+    AllReduce: reduce_joules,
+    AllGather: gather_joules,
+}
 
 
 def build(machine: MachineKnobs) -> Device:

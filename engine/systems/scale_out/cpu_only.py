@@ -23,7 +23,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     indices, arrived = gpu.index_exchange(settled, ("Training loop",))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    summed, reduced = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
+    summed, reduced = gpu.exchange("All-reduce", _ring(s, 2 * mlp_gradient_bytes(s)), ("Bottom MLP backward",))
     return (
         training_loop(previous_batch_predecessors=("Embedding update",), lane=host.CPU),
         *indices,
@@ -38,17 +38,21 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     )
 
 
-def _ring(s: Scenario) -> Crossing:
-    """Return the traffic of hosts that sum their MLPs' gradients in a ring."""
+def _ring(s: Scenario, rounds_nbytes: float) -> Crossing:
+    """Return the traffic of a ring of hosts: the bytes of one round, or of two to sum gradients."""
     hosts = nodes(s.machine)
-    nbytes = 2 * (hosts - 1) * mlp_gradient_bytes(s)
+    nbytes = (hosts - 1) * rounds_nbytes
     return Crossing(nbytes, 0.0, nbytes * (1 / hosts) / gpus_in_node(s.machine), hosts=True)
 
 
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
-    """Return the tasks of a new start, which read the first MLP parameters again."""
+    """Return the tasks of a new start, which read the first MLP parameters again.
+
+    Of several hosts each reads an equal part, and then gathers the parts of the others.
+    """
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
-    return (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)),)
+    gathered, _ = gpu.exchange("Gather MLP", _ring(s, recovery.mlp_bytes), ("Load MLP",))
+    return (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)), *gathered)
 
 
 SYSTEM = System(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.graph import Demand, Stage, Task
-from ...core.work import Agreement, AllReduce, AllToAll, Pool
+from ...core.work import Agreement, AllGather, AllReduce, AllToAll, Pool
 from ...hardware.framework import wait_seconds
 from ...scenario.scenario import Scenario
 
@@ -24,7 +24,7 @@ def with_waits(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     tasks, previous = list[Task](), tuple[str, ...]()
     for task in plan:
         work = task.demands[0].work
-        if isinstance(work, AllToAll | AllReduce):
+        if isinstance(work, AllToAll | AllReduce | AllGather):
             wait = Demand("network", Agreement(np.sign(work.nbytes)), excluded_from_busy=True)
             demands = (Demand("gpu", Pool(0.0), excluded_from_busy=True), wait) if task.background else (wait,)
             name = f"Wait for {task.name[0].lower()}{task.name[1:]}"

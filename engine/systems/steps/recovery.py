@@ -4,8 +4,10 @@ The module also has the tasks that free a full log.
 """
 
 from ...core.graph import Demand, Task, TaskGraph, check_graph
-from ...core.work import Copy, Move, Persist, Requester, RowUpdates, Stream
+from ...core.work import AllGather, Copy, Move, Persist, Requester, RowUpdates, Stream
+from ...scenario.scenario import Scenario
 from ..system import RecoveryWork, Settled
+from .collective_waits import with_waits
 from .shared import FLAGS, FROM_MEMORY, TO_MEMORY
 
 
@@ -13,18 +15,27 @@ def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
     """Return the tasks of a recovery.
 
     The tasks are the system's own; else a restore from its log or from its memory behind CXL; else those of a new start.
+    Of several GPUs each loads an equal part of the MLP, and then gathers the parts of the others.
     """
     system, behind_cxl = settled.system, "cxl" in settled.system.devices
+    gather = _gather_mlp(settled.scenario, recovery.mlp_bytes)
     if system.recover:
         tasks = system.recover(settled.scenario, recovery)
     elif settled.log_policy.log or behind_cxl:
-        tasks = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
+        tasks = (*_restore(system.memory, "cxl" if behind_cxl else "pcie", recovery), *gather)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
-        tasks = (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)),)
-    graph = TaskGraph(tasks)
+        tasks = (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)), *gather)
+    graph = TaskGraph(with_waits(settled.scenario, tasks))
     check_graph(graph, frozenset(system.devices))
     return graph
+
+
+def _gather_mlp(s: Scenario, nbytes: float) -> tuple[Task, ...]:
+    """Return the task after which every GPU has the whole MLP; () for one GPU, which has loaded it all."""
+    if s.machine.num_gpus == 1:
+        return ()
+    return (Task("Gather MLP", "Other", (Demand("network", AllGather(nbytes)),), ("Load MLP",)),)
 
 
 def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]:
