@@ -1,7 +1,9 @@
-"""A physical constant: its value with unit, plausible range, confidence and source."""
+"""A physical constant: its value with unit, plausible range, confidence and source; and assumed constants."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal
 
 from ..errors import BadKnob
@@ -124,3 +126,27 @@ def _in_year(price: Constant, year: int) -> Constant:
         source=f"{nearest.source}; price of {nearest.year}, range widened for {years_text}",
         years=(),
     )
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Assumed constants as attributes; None for a constant without an assumption.
+
+    A memoised stage is computed again only if an attribute that it has read changes. The attribute's name is the constant's name
+    with ":" instead of the point, as in `pmem:read-rate`.
+    """
+
+    constants: Mapping[str, float]
+
+    def __getattr__(self, name: str) -> float | None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        number = self.constants.get(name)
+        object.__setattr__(self, name, number)  # the next read finds it without this call
+        return number
+
+
+@lru_cache(maxsize=512)
+def assumptions_of(assume: tuple[tuple[str, float], ...]) -> Assumptions:
+    """Return the value of the knob `machine.assume` as Assumptions."""
+    return Assumptions(MappingProxyType({name.replace(".", ":"): number for name, number in assume}))

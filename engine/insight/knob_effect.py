@@ -17,7 +17,7 @@ from ..estimates import estimates
 from ..faults.fault import active_faults
 from ..registry import load_variant
 from ..scenario.knobs import LISTING, PLACES, Knob, check, offered_words
-from ..scenario.scenario import KNOBS, Scenario, values, with_values
+from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, values, with_values
 from ..systems.kernels.in_force import system_in_force
 from ..systems.system import constants, medium_cache, powered_devices, readers
 
@@ -140,7 +140,7 @@ def moved_scenarios(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
         if candidate == value_in_force:
             continue
         try:
-            yield with_values(scenario, {knob.path: check(knob, candidate)})
+            yield with_values(scenario, clear_contradictions(scenario, {knob.path: check(knob, candidate)})[0])
         except BadInput:
             continue  # out of range, or at odds with another knob
 

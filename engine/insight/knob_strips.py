@@ -19,7 +19,7 @@ from ..hardware.devices.cxl import products
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.knobs import Knob
-from ..scenario.scenario import KNOBS, Scenario, with_values
+from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, with_values
 from ..units import GB, MS
 from .knob_effect import EQUAL_WITHIN
 from .knob_stops import NUMBER_KINDS, WORD_KINDS, knob_stops, resolved_value, settled_if_possible
@@ -153,7 +153,7 @@ def _single_value_in_force(settled: Scenario, path: str) -> Any:
 
 def _scenario_or_refusal(scenario: Scenario, path: str, candidate: Any) -> Scenario | str:
     try:
-        return with_values(scenario, {path: candidate})
+        return with_values(scenario, clear_contradictions(scenario, {path: candidate})[0])
     except BadInput as error:
         return str(error)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from ..core import catalog
 from ..core.catalog import AnyPart, PartNames, part_names
+from ..core.constants import Assumptions, assumptions_of
 from ..core.part_files import known
 from ..core.part_files.known import OwnPart
 from ..registry import domain_names
 from ..version import PROGRAM
-from .assumptions import Assumptions, assumptions_of
 from .knobs import brief_group, knob, part_names_in, settled_list
 
 RECORDED = "recorded"

@@ -17,6 +17,7 @@ from ..core.points.parts import record
 from ..errors import BadKnob, nearest_hint
 from ..registry import model_file, variant_names
 from . import knobs
+from .contradictions import CONTRADICTING_KNOBS, check_contradictions, without_contradictions
 from .data import LISTS, DataKnobs, RunKnobs, by_table
 from .fault_knobs import Faults, read_trace
 from .groups import Model, Policy
@@ -53,6 +54,7 @@ class Scenario:
         for path, setting in values(self).items():
             knobs.check(KNOBS[path], setting)
         _check_rules(self, GROUPS)
+        check_contradictions(KNOBS, setting_of(self))
 
     def __repr__(self) -> str:
         """Return one line: system, model, and the knobs that differ from their defaults."""
@@ -69,6 +71,7 @@ KNOBS_WITH_RULES = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
     | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share"}
     | {f"data.{name}" for name in LISTS}
+    | CONTRADICTING_KNOBS
 )
 
 
@@ -194,6 +197,11 @@ def _reader(paths: tuple[str, ...]) -> Callable[[Scenario], tuple[Any, ...]]:
     return attrgetter(*paths)
 
 
+def setting_of(scenario: Scenario) -> Callable[[str], Any]:
+    """Return the function that returns a scenario's value of a knob by dotted path."""
+    return lambda path: attrgetter(path)(scenario)
+
+
 def values(scenario: Scenario) -> dict[str, Any]:
     """Return every knob's value by dotted path, in declaration order."""
     return dict(zip(KNOBS, _reader(tuple(KNOBS))(scenario), strict=True))
@@ -221,6 +229,7 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     changed_scenario = with_checked_values(scenario, merged)
     if not isinstance(changed_scenario, Recorder):
         _check_rules(changed_scenario, {path.partition(".")[0] for path in merged})
+        check_contradictions(KNOBS, setting_of(changed_scenario), changes)
     return changed_scenario
 
 
@@ -242,6 +251,14 @@ def fit_bottom_mlp(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict
         return dict(changes), ""
     cause = "as model.embedding_dim does" if len(dims) == 1 and not projection else "as the vectors of dot products do"
     return {**changes, BOTTOM: (*model.bottom_mlp[:-1], dim)}, f"model.bottom_mlp ends in {dim} now, {cause}."
+
+
+def clear_contradictions(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return `changes` with knobs of the scenario that contradict them set back, and a sentence.
+
+    The sentence is "" if no knob is set back.
+    """
+    return without_contradictions(KNOBS, setting_of(scenario), changes)
 
 
 def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:

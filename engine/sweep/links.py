@@ -20,7 +20,7 @@ Knobs that had another name or unit when a link was made are opened as today's k
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 from urllib.parse import parse_qsl, quote
@@ -30,6 +30,7 @@ from ..core.arithmetic import arithmetic, other_kernels_note
 from ..core.part_files.known import OwnPart
 from ..errors import BadLink
 from ..scenario import knobs
+from ..scenario.contradictions import CONTRADICTIONS
 from ..scenario.keys import Fidelity
 from ..scenario.presets import DEFAULT, preset
 from ..scenario.renamed import implied_settings, todays_choice, todays_knob, todays_text
@@ -41,6 +42,7 @@ from .questions import REPEATED_PARAMETERS, SINGLE_PARAMETERS, LinkQuestions, Pa
 MOST_CHARACTERS = 8000
 MOST_WRITTEN_OUT = MOST_CHARACTERS // 2  # an address bar writes ; and * as three characters each
 MOST_RUNS = 8
+REFUSES_CONTRADICTIONS = 9  # format from which on a link cannot set two knobs that decide the same
 NO_QUESTIONS = LinkQuestions()
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -201,6 +203,8 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
     for path, text, cause in implied_settings(format_, start, parameters, axes, values(base).__getitem__, systems):
         parameters[path] = text
         renamed[cause] = f"{path}={text}"
+    if format_ < REFUSES_CONTRADICTIONS:
+        axes = _leave_out_unused(parameters, axes, base, renamed)
     version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""))
     banner = " ".join(filter(None, (version_note, link_parts.banner(parts))))
     name, crash = parameters.pop("preset", DEFAULT), parameters.pop("crash", "")
@@ -211,6 +215,30 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
     compared_runs(questions)  # reading them is their check
     changes = {path: knobs.parse(declaration(path), text) for path, text in parameters.items()}
     return OpenedLink(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
+
+
+def _leave_out_unused(parameters: dict[str, str], axes: Sequence[str], base: Scenario, renamed: dict[str, str]) -> list[str]:
+    """Leave out an older link's knobs without effect, because another knob decides; return the other axes.
+
+    `renamed` gets an entry for each, which the banner names.
+    """
+    base_values, other_axes = values(base), list(axes)
+    for unused, deciding, _ in CONTRADICTIONS:
+        cause, usual = f"without effect beside {deciding},", KNOBS[unused].default
+        swept = [words.split(",") for path, _, words in map(sweep_axes.split_axis, other_axes) if path == deciding]
+        text = parameters.get(deciding)
+        setting = base_values[deciding] if text is None else knobs.parse(KNOBS[deciding], text)
+        if setting == KNOBS[deciding].default and (not swept or knobs.AUTO in swept[0]):
+            continue
+        unused_text = parameters.pop(unused, None) or _setting_text(unused, base_values[unused])
+        if base_values[unused] != usual:
+            parameters[unused] = _setting_text(unused, usual)
+        if unused_text != _setting_text(unused, usual):
+            renamed[f"{unused}={unused_text[:9]}, {cause}"] = f"{unused}={_setting_text(unused, usual)}"
+        if any(sweep_axes.split_axis(axis)[0] == unused for axis in other_axes):
+            renamed[f"axis {unused}, {cause}"] = "left out"
+            other_axes = [axis for axis in other_axes if sweep_axes.split_axis(axis)[0] != unused]
+    return other_axes
 
 
 def _link_version(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..core.figures import count, exact, figure
 from ..errors import BadInput, BadKnob
 from ..hardware.devices.gpu import ACCELERATORS
-from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, is_sequential, stale_lists, with_values
+from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, fit_bottom_mlp, is_sequential, stale_lists, with_values
 from ..units import GB, GiB
 from .embedding_tables import TorchRecTable
 from .kernels import KERNELS_BY_SYSTEM, system_names
@@ -75,11 +75,13 @@ def torchrec_scenario(
     changes: dict[str, Any] = {REPLICAS: 0.0}  # TorchRec has no copies of single rows
     changes |= {path: setting for part in parts for path, setting in part.changes.items()}
     mended_settings, mending_sentence = fit_bottom_mlp(start, {**changes, **settings})
+    mended_settings, rival_sentence = clear_contradictions(start, mended_settings)
     scenario = with_values(start, mended_settings)
     if scenario.system not in KERNELS_BY_SYSTEM:
         raise BadKnob(f"system={scenario.system} has no plan that TorchRec can run; choose {system_names()}.")
     return ScenarioChoice(
-        scenario, (*(sentence for part in parts for sentence in part.sentences), *filter(None, [mending_sentence]))
+        scenario,
+        (*(sentence for part in parts for sentence in part.sentences), *filter(None, [mending_sentence, rival_sentence])),
     )
 
 

@@ -54,14 +54,17 @@ def panel_axes() -> tuple[tuple[str, ...], str]:
 def first_axes(base: Scenario) -> tuple[str, ...]:
     """Return the axes of a sweep that nobody has chosen: of the CXL link where the system has one, else GPUs and systems.
 
-    All points have the same batches, so that their step times can be compared.
+    All points have the same batches, so that their step times can be compared. A target throughput takes the place of GPUs.
     """
     if "cxl" in all_variants("systems")[base.system].devices:
         return FIRST_CXL_AXES
-    most = KNOBS["machine.num_gpus"].high
+    most, target = KNOBS["machine.num_gpus"].high, base.machine.target_throughput
     gpus = [int(base.machine.num_gpus * factor) for factor in FIRST_GPU_FACTORS]
     numbers = ",".join(str(number) for number in gpus if number >= 1 and (most is None or number <= most))
-    return f"machine.num_gpus:{numbers}", f"system:{','.join(dict.fromkeys((base.system, *FIRST_SYSTEMS)))}"
+    first_axis = f"machine.num_gpus:{numbers}"
+    if target is not None:  # which decides the number of GPUs
+        first_axis = f"machine.target_throughput:{','.join(repr(target * factor) for factor in FIRST_GPU_FACTORS)}"
+    return first_axis, f"system:{','.join(dict.fromkeys((base.system, *FIRST_SYSTEMS)))}"
 
 
 def own_axes() -> tuple[str, ...]:

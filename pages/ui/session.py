@@ -16,7 +16,16 @@ from engine.errors import BadKnob
 from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, named_model, stale_lists, values, with_values
+from engine.scenario.scenario import (
+    KNOBS,
+    Scenario,
+    clear_contradictions,
+    fit_bottom_mlp,
+    named_model,
+    stale_lists,
+    values,
+    with_values,
+)
 from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "held preset", "scenario", "axes", "systems", "crash"
@@ -164,7 +173,7 @@ def reset_knob(path: str) -> None:
     group = {name: knob_value for name, knob_value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
     for changes in ({path: start[path]}, group, start):
         with suppress(BadKnob):
-            hold_scenario(with_values(scenario(), changes))
+            hold_scenario(with_values(scenario(), clear_contradictions(scenario(), changes)[0]))
             return
 
 
@@ -214,15 +223,16 @@ def refusals() -> Mapping[str, str]:
         except BadKnob as error:
             refusal_by_path[path] = str(error)
     scenario_values = values(scenario())
-    changes, notice = fit_bottom_mlp(
+    changes, mlp_notice = fit_bottom_mlp(
         scenario(), {path: knob_value for path, knob_value in parsed_values.items() if knob_value != scenario_values[path]}
     )
+    changes, rival_notice = clear_contradictions(scenario(), changes)
     try:
         st.session_state[SCENARIO] = with_values(scenario(), changes)  # else the model's name would set its knobs
     except BadKnob as error:
         refusal_by_path[""] = str(error)
     else:
-        if notice:
+        if notice := " ".join(filter(None, (mlp_notice, rival_notice))):
             hold_scenario(scenario())
             st.toast(notice)
     st.session_state[REFUSED] = refusal_by_path

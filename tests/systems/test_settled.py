@@ -110,7 +110,7 @@ def test_a_policy_that_cannot_be_is_refused_by_what_plans_and_sizes_nothing_less
 
 
 def test_what_is_chosen_makes_the_settled_scenario_and_nothing_else_does():
-    base = with_values(preset("torchrec-terabyte").scenario, {"machine.target_throughput": 1e5})
+    base = with_values(preset("torchrec-terabyte").scenario, {"machine.num_gpus": 1, "machine.target_throughput": 1e5})
     settled = settle(base)
     assert settled.scenario == with_values(base, settled.sizes.knobs) == sized_scenario(base)
     assert {"machine.num_gpus", "machine.target_throughput"} <= settled.sizes.knobs.keys()

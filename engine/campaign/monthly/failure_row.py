@@ -122,8 +122,16 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def sharded_knobs(row: FailureRow) -> Mapping[str, Any]:
-    """Return the knobs of a single machine of a row's size, with sharded tables."""
-    return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
+    """Return the knobs of a single machine of a row's size, with sharded tables.
+
+    The row's number of GPUs takes the place of a target throughput.
+    """
+    return {
+        "machine.num_gpus": row.nodes * row.gpus,
+        "machine.target_throughput": None,
+        "machine.gpus_per_node": row.gpus,
+        "faults.machines": 1,
+    }
 
 
 def _shape(row: FailureRow) -> str:

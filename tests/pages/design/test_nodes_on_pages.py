@@ -5,9 +5,11 @@ from dataclasses import replace
 import altair
 import pytest
 
+from engine.scenario.knobs import write
 from engine.scenario.presets import preset
-from engine.scenario.scenario import with_values
+from engine.scenario.scenario import KNOBS, with_values
 from pages.answers import estimates, headline
+from pages.search_page import axes_panel
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
 
@@ -111,3 +113,26 @@ def test_the_reason_names_what_the_beaten_waits_for_and_what_paces_the_fastest(n
 def test_energies_that_hardly_differ_are_the_same():
     found = estimates.estimates_by_system(preset("nvidia-hstu").scenario, ("torchrec-uvm", "all-hbm"))
     assert headline.headline(found["torchrec-uvm"], found).endswith(": as fast as All in HBM, with the same energy")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "machine", "told"),
+    [
+        ("mtrains-capacity", "num_gpus", "8", (8, None), "target_throughput is auto now, since machine.num_gpus decides"),
+        ("hotline-kaggle", "target_throughput", "1e5", (1, 1e5), "num_gpus is 1 now, since machine.target_throughput decides"),
+    ],
+)
+def test_a_count_takes_a_target_back_and_a_target_a_count_and_the_page_says_so(name, path, text, machine, told):
+    app = apps.opened(query={"preset": name})
+    app.session_state[f"knob machine.{path}"] = text
+    app.run()
+    held = app.session_state["scenario"].machine
+    assert not app.exception and (held.num_gpus, held.target_throughput) == machine
+    assert [toast.value for toast in app.toast] == [f"machine.{told} the number of GPUs."]
+    assert app.session_state[f"knob machine.{path}"] == write(KNOBS[f"machine.{path}"], getattr(held, path))
+
+
+def test_a_search_that_nobody_has_chosen_sweeps_the_target_where_there_is_one():
+    axes = axes_panel.first_axes(SAMPLES)
+    assert axes[0] == "machine.target_throughput:230000.0,460000.0,920000.0,1840000.0"
+    assert len(axes_panel.sweep_of(SAMPLES, axes, "")) == 4 * len(axes[1].split(","))
