@@ -39,7 +39,8 @@ CONTRADICTING_KNOBS = frozenset(path for pair in CONTRADICTIONS for path in pair
 def check_contradictions(declared: Declarations, setting: Settings, changes: Collection[str] = ()) -> None:
     """Refuse two knobs that decide the same thing; raises BadKnob.
 
-    The sentence has both values and the remedy. A number is set by hand, even at its default, if it is among `changes`, and the knob that decides is not.
+    The sentence has both values and the remedy. A number is set by hand, even at its default, if it is among `changes`, and the
+    knob that decides is not.
     """
     for pair in CONTRADICTIONS:
         unused, default = setting(pair.unused), declared[pair.unused].default

@@ -96,7 +96,9 @@ def test_buffers_of_vectors_are_as_by_hand():
 def test_the_hottest_gpus_memory_counts_and_column_wise_tables_lower_it():
     scenario = with_values(V4, {DEDUP: False, FACTOR: STATED})
     spread, by_columns = "0-7", "/".join(map(str, range(8)))
-    column_wise = with_values(scenario, {"policy.plan": ";".join([spread, by_columns, by_columns] + [spread] * 8)})
+    column_wise = with_values(
+        scenario, {"policy.sharding": None, "policy.plan": ";".join([spread, by_columns, by_columns] + [spread] * 8)}
+    )
     hot, even = (gpu_memory(s)["vectors"] for s in (scenario, column_wise))
     buffers = vector_buffers(scenario)
     other_buffers = buffers.read_bytes + buffers.received_bytes
@@ -113,15 +115,15 @@ def test_a_hot_gpu_that_overflows_is_refused_with_what_would_help():
     assert "set policy.input_dedup=on, divide the tables otherwise by policy.sharding, or lower data.batch_size" in hot.outcome
     for remedy in ({"policy.sharding": "column-wise"}, {DEDUP: True}, {"data.batch_size": 4096}, {FACTOR: EVEN}):
         assert estimate(with_values(V4, {**base, **remedy})).ran, remedy
-    planned = estimate(with_values(V4, {**base, "policy.plan": "0-7"}))
+    planned = estimate(with_values(V4, {**base, "policy.sharding": None, "policy.plan": "0-7"}))
     assert not planned.ran and "divide the tables otherwise by policy.plan" in planned.outcome
 
 
 @pytest.mark.parametrize(
     "knobs",
     [
-        {"policy.plan": ";".join(["0", "1", "2"] + ["0-7"] * 8), "data.batch_size": 10_400},
-        {"policy.plan": "0+0+1-7", "data.batch_size": 9600},
+        {"policy.sharding": None, "policy.plan": ";".join(["0", "1", "2"] + ["0-7"] * 8), "data.batch_size": 10_400},
+        {"policy.sharding": None, "policy.plan": "0+0+1-7", "data.batch_size": 9600},
         {"policy.replicated_rows": 66_560.0},
     ],
 )
