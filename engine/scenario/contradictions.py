@@ -1,7 +1,7 @@
 """Contradictions: pairs of knobs of which only one may be set.
 
-Both decide the same thing. While the second of a pair differs from its default, the first has no effect. So a scenario that sets both is refused, and a page
-that changes one takes back the other.
+Both decide the same thing. While the second of a pair differs from its default, the first has no effect. So a scenario that sets
+both is refused, and a page that changes one sets the other back.
 """
 
 from collections.abc import Callable, Collection, Mapping
