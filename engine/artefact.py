@@ -19,6 +19,7 @@ from .errors import BadFile
 from .results.csv_table import csv_text
 from .results.result import Result
 from .scenario.keys import Fidelity
+from .user_text import json_content
 from .version import LINK, MODEL, release
 
 RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link.txt", "result.csv"
@@ -70,7 +71,7 @@ def read_artefact(path: Path) -> Artefact:
     try:
         with ZipFile(path) as archive:
             texts = {name: _member(archive, name) for name in (RESULT, ENVIRONMENT, LINK_FILE)}
-        content, environment = (json.loads(texts[name]) for name in (RESULT, ENVIRONMENT))
+        content, environment = (json_content(texts[name], f"{path}: {name}") for name in (RESULT, ENVIRONMENT))
         fidelity = environment["how"]
         if fidelity not in ("estimate", "full") or not _has_form(content):
             raise ValueError(fidelity)
@@ -124,10 +125,10 @@ def _equal(name: str, old: Any, new: Any, same_kernels: bool) -> bool:
 def _member(archive: ZipFile, name: str) -> str:
     """Return a member's text, read as far as it may be long; raises KeyError, ValueError."""
     with archive.open(name) as member:
-        text = member.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
+        content = member.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
         raise ValueError(name)
-    return text.decode("utf-8")
+    return content.decode("utf-8")
 
 
 def _environment(result: Result, fidelity: Fidelity) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The registry of variants by kind: files of a folder, or rows of a table."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .errors import BadFile
+from .user_text import read_toml_table
 
 ENGINE_FOLDER = Path(__file__).parent
 NO_RATES = "none"
@@ -101,10 +101,8 @@ def model_file(name: str) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file, with dotted knobs under "knobs"."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadFile(f"{path} is not valid TOML: {error}.") from error
-    except (OSError, ValueError) as error:  # also for bytes that are no UTF-8, and for an impossible file name
+        content = read_toml_table(path)
+    except (OSError, ValueError) as error:  # also for an impossible file name
         name = "".join(letter if letter.isprintable() else "?" for letter in str(path))
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadFile(f"{name} cannot be read: {reason}.") from error

@@ -14,13 +14,14 @@ from ..core import catalog
 from ..core.part_files.folder import parsed
 from ..core.part_files.known import NAME
 from ..errors import BadFile, BadInput, nearest_hint
+from ..user_text import decoded_file
 from ..version import PROGRAM
 from . import output
 from .parser import BAD_INPUT
 
 MOST_FAULTS = 100
 WORD_PATTERN = re.compile(r"says '(?P<word>[^']*)'(?: of (?P<table>[\w-]+)[\w.-]*)?, which")
-LINE_PATTERN, MORE_PATTERN = re.compile(r"at line (\d+)"), re.compile(r"(?<=\]) and \d+ more(?=;)")
+LINE_PATTERN, MORE_PATTERN = re.compile(r"at line (\d+)|^:(\d+): "), re.compile(r"(?<=\]) and \d+ more(?=;)")
 HEAD_PATTERN = re.compile(r"\s*\[\s*(?P<head>[^\]]+?)\s*\]")
 KEY_PATTERN = re.compile(r"""\s*(?P<key>"[^"]*"|'[^']*'|[\w-]+)\s*[=.]""")
 Table = dict[str, Any]
@@ -54,13 +55,14 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
     except BadFile as error:
         sentence = _without_path(path, error)
         line = LINE_PATTERN.search(sentence)
-        yield int(line[1]) if line else path.read_bytes().count(b"\n") if "at end of document" in sentence else 1, sentence
+        number = int(line[1] or line[2]) if line else path.read_bytes().count(b"\n") if "at end of document" in sentence else 1
+        yield number, sentence.partition(": ")[2] if line and line[2] else sentence
         return
     if not NAME.fullmatch(path.stem):
         yield 1, "is not a valid name of a part; a file's name has at most 40 small letters, digits, '.' and '-'."
     elif path.stem in catalog.shipped(kind) and path.absolute() != catalog.shipped(kind)[path.stem]:
         yield 1, f"has the same name as a part in {catalog.shipped(kind)[path.stem]}; give the file another name."
-    text = path.read_text(encoding="utf-8").splitlines()
+    text = decoded_file(path).splitlines()
     yield from sorted({(_line(text, key, word), sentence) for key, word, sentence in _of_content(path, kind, content)})
 
 
@@ -92,7 +94,7 @@ def _of_content(path: Path, kind: str, content: Table) -> Iterator[tuple[str, st
 
 
 def _without_path(path: Path, error: BadFile) -> str:
-    return str(error).removeprefix(f"{path} ")
+    return str(error).removeprefix(str(path)).lstrip()
 
 
 def _place(sentence: str, keys: set[str]) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import Scenario, declaration, fit_bottom_mlp, values, with_values
 from ..sweep import links
+from ..user_text import decoded_file
 from ..workload.readers.formats import digest_of
 
 DIGEST = "data.digest"
@@ -103,11 +104,9 @@ def _settings(
 def _read_tables(path: Path) -> TableList:
     """Return the tables that a CSV file lists; raises BadFile where the file cannot be read, BadInput for its content."""
     try:
-        return table_list.parse(path.read_bytes().decode("utf-8-sig"), path.name)
+        return table_list.parse(decoded_file(path), path.name)
     except OSError as error:
         raise BadFile(f"{path} cannot be read ({error.strerror}); give a CSV file of tables.") from error
-    except UnicodeDecodeError as error:
-        raise BadFile(f"{path} is not UTF-8 text; save it as CSV in UTF-8.") from error
 
 
 def _start(arguments: argparse.Namespace) -> links.OpenedLink:

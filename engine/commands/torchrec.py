@@ -17,6 +17,7 @@ from ..torchrec.report import answer_content, rank_rows, table_rows
 from ..torchrec.sharding_plan import run_text
 from ..torchrec.source_text import MAX_CHARACTERS
 from ..units import GiB
+from ..user_text import decoded
 from . import output, scenario_arguments
 from .parser import FAILED, Subparsers
 
@@ -66,11 +67,11 @@ def _text(name: str | None) -> str:
         return ""
     try:
         if name == output.STANDARD:
-            text = sys.stdin.read(MAX_CHARACTERS + 1)
+            text = sys.stdin.read(MAX_CHARACTERS + 1).removeprefix("\ufeff")
         else:
-            with user_path(name).open(encoding="utf-8") as file:
-                text = file.read(MAX_CHARACTERS + 1)
-    except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
+            with user_path(name).open("rb") as file:
+                text = decoded(file.read(4 * MAX_CHARACTERS + 1), name)
+    except (OSError, ValueError) as error:  # also of a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise BadFile(f"{name} cannot be read: {reason}.") from error
     if not text.strip():

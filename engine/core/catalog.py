@@ -18,15 +18,13 @@ from ..paths import user_path
 from ..registry import all_variants
 from ..version import PROGRAM
 from .constants import Constant
-from .figures import count
 from .part_files import curves, known
 from .part_files.curves import CURVE, LatencyPoints
-from .part_files.folder import NO_FOLDER, PartsFolder, ShippedParts, read_folder
+from .part_files.folder import NO_FOLDER, PartsFolder, ShippedParts, parsed, read_folder
 from .part_files.known import DIGEST_SEPARATOR, REFERENCE, OwnPart
 from .part_files.tables import (
     AVAILABILITY,
     FORM,
-    MAX_FILE_BYTES,
     SOURCED_VALUE_KEYS,
     Availability,
     Quantity,
@@ -53,6 +51,7 @@ Part = TypeVar("Part")
 KINDS: dict[str, "Catalogue[Any]"] = {}  # by kind, as devices declare them
 KINDS_OF_SAME_KNOB: dict[str, tuple[str, ...]] = {}  # by kind, the kinds that the same knob chooses among
 _last_look, _is_looking, _look_lock = NO_FOLDER, False, RLock()
+_content = cache(parsed)  # of shipped files, which do not change
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
@@ -373,19 +372,6 @@ def _files(folder: Path, kinds: tuple[str, ...]) -> Mapping[str, Path]:
 @cache
 def _kinds(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
-
-
-@cache
-def _content(path: Path) -> Table:
-    """Return the parsed content of a TOML file; raises BadFile."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            refuse(path, f"is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")
-        return loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        refuse(path, f"cannot be read: {error.strerror}; make it a text file that you may read.")
-    except (ValueError, RecursionError) as error:
-        refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct that line.")
 
 
 def _used_part_name(path: Path | str, content: Table, kind: str) -> str:

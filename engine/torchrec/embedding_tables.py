@@ -3,7 +3,6 @@
 Each form is a list of `EmbeddingBagConfig`.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
+from ..user_text import json_content
 from .source_text import OpaqueExpression, SourceCall, Symbol, check_size, source_calls
 
 POOLED, UNPOOLED = "EmbeddingBagConfig", "EmbeddingConfig"
@@ -88,7 +88,7 @@ def _written_fields(text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the fields of each table as they are written."""
     refusal, content = "", None
     try:
-        content = json.loads(text) if text.lstrip()[:1] in ("[", "{") else None
+        content = json_content(text, "The text") if text.lstrip()[:1] in ("[", "{") else None
     except RecursionError:
         refusal = "is nested too deeply"
     except ValueError as error:

@@ -5,12 +5,12 @@ Text around the calls is skipped. An argument is read if it is a literal, a list
 name; enum members of a repr, `<DataType.FP16: 'FP16'>`, are names too. Any other expression becomes `OpaqueExpression`.
 """
 
-import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .. import user_text
 from ..core.figures import count
 from ..errors import BadInput
 
@@ -105,7 +105,7 @@ def json_content(text: str, subject: str, remedy: str) -> Any:
     Raises BadInput with a sentence that contains `subject`, a plural noun for the content, and `remedy`.
     """
     try:
-        return json.loads(check_size(text, subject))
+        return user_text.json_content(check_size(text, subject), f"The JSON of the {subject}")
     except RecursionError:
         raise BadInput(f"The {subject} are nested too deeply; {remedy}.") from None
     except ValueError as error:

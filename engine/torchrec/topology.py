@@ -3,7 +3,6 @@
 Bandwidths are in bytes a millisecond.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from ..core.figures import count, exact
 from ..errors import BadInput, nearest_hint
 from ..scenario.scenario import KNOBS
 from ..units import GiB, MiB
+from ..user_text import json_content
 from .source_text import OpaqueExpression, Symbol, check_size, source_calls
 
 CALLS = ("Topology", "TrainerConfig", "HardwareConfig", "KernelConfig")
@@ -171,7 +171,7 @@ def _parse_fields(text: str) -> Mapping[str, Any]:
     """Return the fields by name as they are written."""
     if text.lstrip().startswith("{"):
         try:
-            content = json.loads(text)
+            content = json_content(text, "The topology")
         except RecursionError:
             raise BadInput('The topology is nested too deeply; write an object such as {"world_size": 8}.') from None
         except ValueError as error:

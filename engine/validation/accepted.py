@@ -14,6 +14,7 @@ from .. import version
 from ..core.figures import figure
 from ..errors import BadFile, BadInput
 from ..scenario.presets import FOLDER
+from ..user_text import decoded_file, json_content
 from .claims import PublishedRange, ends_text
 from .scoreboard import PublishedNumber
 
@@ -55,7 +56,7 @@ class AcceptedRecord:
 def read_record(file: Path = FILE) -> AcceptedRecord:
     """Read the record; raises BadFile where it is missing or damaged."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json_content(decoded_file(file), file.name)
         numbers = {
             name: Accepted(**{FIELD_BY_KEY.get(key, key): number for key, number in fields.items()})
             for name, fields in content.pop("numbers").items()

@@ -10,6 +10,7 @@ from engine.torchrec.embedding_tables import read_tables
 from engine.torchrec.knob_changes import table_changes
 from engine.torchrec.pooling_factors import read_pooling
 from engine.units import MiB
+from engine.user_text import decoded
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
 ASSUMED = (
@@ -54,7 +55,4 @@ def file_text(content: bytes, name: str) -> str:
             f"{name[:80]} has {figure(len(content) / MiB, 'MiB')}, and a file of tables at most {figure(MOST_MB, 'MiB')}; "
             "upload a file with a row for each table, not the tables' rows."
         )
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput(f"{name[:80]} is not UTF-8 text; save it as CSV in UTF-8.") from None
+    return decoded(content, name[:80])

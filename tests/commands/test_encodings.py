@@ -6,14 +6,29 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from encodings.aliases import aliases
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from engine.__main__ import main
-from engine.commands import output
+from engine.artefact import RESULT, pack_artefact, read_artefact
+from engine.commands import output, scenario_arguments, torchrec
+from engine.core.part_files.folder import parsed
+from engine.errors import BadFile
+from engine.estimate import estimate
+from engine.measure.here.read_back import FIRST_MACHINE_FILE, read_trials
+from engine.scenario.presets import preset, scenario_file
+from engine.torchrec.answer import read_request
+from engine.torchrec.plan_json import read_plan
+from engine.torchrec.sharding_plan import RankLayout
+from engine.user_text import json_content
+from engine.validation.accepted import read_record
+from engine.validation.studies import study_file
+from engine.workload.readers.mapping import read_mapping
 from tests import ROOT
 from tests.house import files, nodes, text
 
@@ -131,3 +146,145 @@ def _of_path(call: ast.Call) -> bool:
     """Return whether a call opens a file's text: of os, archives and gzip all are bytes."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return getattr(owner, "id", "") not in ("os", "archive", "gzip", "zipfile", "webbrowser")
+
+
+PART = (ROOT / "engine/hardware/catalog/media/optane-100.toml").read_text(encoding="utf-8")
+STUDY = study_file.STORED_PROTECTIONS.read_text(encoding="utf-8")
+TABLE = '[{"num_embeddings": 100, "embedding_dim": 8, "name": "a", "feature_names": ["f"]}]'
+PLAN = '{"a": {"sharding_type": "data_parallel", "compute_kernel": "dense", "ranks": [0, 1]}}'
+
+
+def scenario_of(path: Path) -> object:
+    return scenario_file(path)
+
+
+def mapping_of(path: Path) -> object:
+    return read_mapping(path.with_suffix(""))
+
+
+def table_list_of(path: Path) -> object:
+    return scenario_arguments._read_tables(path)
+
+
+def torchrec_of(option: str) -> Callable[[Path], object]:
+    """Return a reading of one of the files that `torchrec` takes, beside others."""
+
+    def read(path: Path) -> object:
+        texts = {
+            "listing": TABLE,
+            "topology": '{"world_size": 2}',
+            "pooling": "{}",
+            "plan": "",
+            option: torchrec._text(str(path)),
+        }
+        request = read_request(preset("tiny").scenario, *(texts[name] for name in ("listing", "topology", "pooling")), {})
+        return request, texts["plan"] and read_plan(texts["plan"], request.tables, RankLayout(2, 2))
+
+    return read
+
+
+# Each text file that users hand over, but for data files: how it is read, and a text of it.
+USER_TEXTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "part.toml": (parsed, PART),
+    "scenario.toml": (scenario_of, 'preset = "tiny"\n[knobs]\nrun.batches = 20\n'),
+    "clicks.csv.toml": (mapping_of, 'label = "click"\nids = ["user"]\n'),
+    "tables.csv": (table_list_of, "Table,Rows\na,100\n"),
+    "study.jsonl": (study_file.read_study, STUDY),
+    "accepted.json": (read_record, (ROOT / "presets/accepted.json").read_text(encoding="utf-8")),
+    "trials.json": (lambda path: read_trials(path.name, path.read_bytes()), FIRST_MACHINE_FILE.read_text(encoding="utf-8")),
+    "listing.json": (torchrec_of("listing"), TABLE),
+    "topology.json": (torchrec_of("topology"), '{\n"world_size": 2\n}'),
+    "pooling.json": (torchrec_of("pooling"), '{"f": 3}'),
+    "plan.json": (torchrec_of("plan"), PLAN),
+}
+LINE_ENDS_AND_MARKS = {
+    "a byte order mark": lambda text: codecs.BOM_UTF8 + text.encode(),
+    "Windows line ends": lambda text: text.replace("\n", "\r\n").encode(),
+    "both": lambda text: codecs.BOM_UTF8 + text.replace("\n", "\r\n").encode(),
+}
+
+
+@pytest.mark.parametrize("name", USER_TEXTS)
+def test_a_users_text_reads_the_same_with_a_mark_and_with_windows_line_ends(name: str, tmp_path: Path) -> None:
+    read, content = USER_TEXTS[name]
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    plain = read(path)
+    for change, encode in LINE_ENDS_AND_MARKS.items():
+        path.write_bytes(encode(content))
+        assert read(path) == plain, change
+
+
+@pytest.mark.parametrize("name", USER_TEXTS)
+def test_a_users_text_in_another_encoding_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    read, content = USER_TEXTS[name]
+    path = tmp_path / name
+    for encoding, called in {"utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "utf-32": "UTF-32"}.items():
+        path.write_bytes(content.encode(encoding))
+        with pytest.raises(BadFile, match=rf"{re.escape(name)}:1: the text is {called}, .* save it as UTF-8"):
+            read(path)
+    path.write_bytes(b"\n\xe9\n" + content.encode())
+    with pytest.raises(BadFile, match=rf"{re.escape(name)}:2: byte 0xe9 is not UTF-8; .*Windows-1252; save it as UTF-8"):
+        read(path)
+
+
+def test_the_check_of_a_part_names_the_encoding_and_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "media" / "mine.toml"
+    path.parent.mkdir()
+    path.write_bytes(codecs.BOM_UTF8 + PART.encode())
+    assert main(["list", "devices", "--check", str(path)]) == 0
+    assert main(["list", "devices", "--parts-dir", str(tmp_path)]) == 0
+    capsys.readouterr()
+    path.write_bytes(b"# a\n# \xe9\n" + PART.encode())
+    assert main(["list", "devices", "--check", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"{path}:2: byte 0xe9 is not UTF-8")
+
+
+def with_first_key_twice(content: str) -> str:
+    """Return a JSON text whose innermost first object has its first key twice, with another value before."""
+    match = re.search(r'\{\s*("[^"]+"):', content)
+    assert match
+    return f"{content[: match.start()]}{{{match[1]}: null, {content[match.start() + 1 :]}"
+
+
+def with_number(content: str, number: str) -> str:
+    """Return a JSON text with another number in the place of its first."""
+    return re.sub(r"(?<=: )-?\d[\d.e+-]*", number, content, count=1)
+
+
+JSON_TEXTS = {name: text for name, text in USER_TEXTS.items() if name.endswith((".json", ".jsonl"))}
+
+
+@pytest.mark.parametrize("name", JSON_TEXTS)
+def test_a_key_that_stands_twice_in_a_users_json_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    read, content = JSON_TEXTS[name]
+    path = tmp_path / name
+    path.write_text(with_first_key_twice(content), encoding="utf-8")
+    key = re.search(r'\{\s*"([^"]+)"', content)
+    with pytest.raises(BadFile, match=rf"has the key '{re.escape(key[1] if key else '')}' 2 times in one object; keep one"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", [name for name in JSON_TEXTS if name != "plan.json"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_not_finite_in_a_users_json_is_refused(name: str, number: str, tmp_path: Path) -> None:
+    read, content = JSON_TEXTS[name]
+    path = tmp_path / name
+    path.write_text(with_number(content, number), encoding="utf-8")
+    with pytest.raises(BadFile, match=rf"has {re.escape(number)} as a number; write a finite number"):
+        read(path)
+
+
+def test_a_key_that_stands_twice_in_an_artefact_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "run.zip"
+    whole = pack_artefact(estimate(preset("tiny").scenario), "estimate")
+    with ZipFile(BytesIO(whole)) as archive, ZipFile(path, "w") as edited:
+        for member in archive.namelist():
+            content = archive.read(member).decode()
+            edited.writestr(member, with_first_key_twice(content) if member == RESULT else content)
+    with pytest.raises(BadFile, match=rf"{RESULT} has the key 'scenario' 2 times in one object"):
+        read_artefact(path)
+
+
+def test_the_same_key_in_other_objects_stays_possible() -> None:
+    assert json_content('{"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}', "it") == {"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}

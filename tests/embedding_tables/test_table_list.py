@@ -219,7 +219,7 @@ def test_the_command_line_takes_tables_from_a_file_and_settings_come_before_them
     listed.write_text("rows\nmany\n")
     assert main(words) == 2 and "tables.csv:2: column Rows: 'many' is not a number" in capsys.readouterr().err
     listed.write_bytes(b"\xff\xfe\x00")
-    assert main(words) == 2 and "is not UTF-8 text; save it as CSV in UTF-8" in capsys.readouterr().err
+    assert main(words) == 2 and "tables.csv:1: the text is UTF-16, but it must be UTF-8" in capsys.readouterr().err
     assert main([*words[:4], "--tables", str(tmp_path / "none.csv")]) == 2 and "cannot be read" in capsys.readouterr().err
 
 

@@ -197,7 +197,7 @@ WRONG = [
     ("[availability]\n", "[media]\n", r"says 'media', which is not known; did you mean media-line\?"),
     (READ, "[read-rate", r"is not valid TOML: .*line"),
     (TEXT["media/optane-100"], f"x = {5000 * '['}", r"is not valid TOML"),
-    (TEXT["media/optane-100"], b"\xff\xfe", r"is not valid TOML: .*utf-8"),
+    (TEXT["media/optane-100"], b"\xff\xfe", r"strange\.toml:1: the text is UTF-16.* save it as UTF-8"),
     (TEXT["media/optane-100"], "#" * 1_000_001, r"is longer than 1,000,000 bytes"),
     (
         TEXT["media/optane-100"],

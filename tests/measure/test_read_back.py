@@ -45,7 +45,7 @@ for bad in (-1, float("nan"), "x", {}):
 
 @each("file", BROKEN)
 def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
-    with pytest.raises(BadFile, match=r"^own\.json "):
+    with pytest.raises(BadFile, match=r"^own\.json[: ]"):
         read_trials("own.json", file)
 
 

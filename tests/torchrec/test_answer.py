@@ -188,7 +188,7 @@ def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, 
     ("words", "said"),
     [
         ("nothing.txt", "nothing.txt cannot be read: No such file"),
-        ("bytes.txt", "bytes.txt cannot be read: it is no text in UTF-8"),
+        ("bytes.txt", "bytes.txt:1: the text is UTF-16, but it must be UTF-8"),
         ("t.json --topology empty.json", "empty.json is empty"),
         ("t.json --topology t.json", "The topology is neither"),
         ("t.json --pooling t.json", "pooling factors are not a map"),

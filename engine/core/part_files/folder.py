@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tomllib import loads
 from typing import Any
 
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
+from ...user_text import read_toml_table
 from . import known
 from .canonical import canonical, digest
 from .carried import MAX_TEXT_LENGTH
@@ -181,12 +181,10 @@ class _Reading:
 
 
 def parsed(path: Path) -> Table:
-    """Return the content of a user's file as a table; raises BadFile."""
+    """Return the content of a part's file as a table; raises BadFile."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")
-        return loads(path.read_text(encoding="utf-8"))
+        return read_toml_table(path)
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; make it a text file that you may read.") from error
-    except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path} is not valid TOML: {str(error).rstrip('.')}; correct that line.") from error

@@ -11,7 +11,7 @@ from ..constants import COUNTS, REPLACED, Confidence, Constant, SourcedValue, lo
 from ..figures import exact
 
 MAX_NUMBER = 1e12
-MAX_FILE_BYTES, MAX_LINE_LETTERS = 1_000_000, 300
+MAX_LINE_LETTERS = 300
 NUMBERS = ("value", "low", "high")
 SOURCED_VALUE_KEYS = (*NUMBERS, "confidence", "source")
 MONEY = ("USD", "USD/GB")  # units of prices, which each have a year

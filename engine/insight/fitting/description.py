@@ -3,7 +3,6 @@
 A guess says which role a column has. The guesses of all columns make a mapping that a user can save.
 """
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -14,6 +13,7 @@ import numpy as np
 from pyarrow import array
 
 from ...errors import BadFile
+from ...user_text import decoded_file, toml_table
 from ...workload.readers import mapping
 from ...workload.readers.blocks import short_path
 from ...workload.readers.cells import missing_cells
@@ -213,10 +213,7 @@ def try_mapping(path: str, text: str) -> None:
 
     Raises BadFile where a run would refuse the block.
     """
-    try:
-        mapping_content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadFile(f"The mapping is not valid TOML: {error}; name one label and one time.") from error
+    mapping_content = toml_table(text, "The mapping", "name one label and one time")
     layout, dialect = mapping.layout(Path(path), mapping_content), dialect_of(Path(path))
     layout = replace(layout, keeps_order=bool(layout.history))
     dialect = replace(dialect, header=layout.columns, delimiter=layout.delimiter, quotes=layout.quotes)
@@ -236,7 +233,7 @@ def _guess_by_layout(layout: Layout, guess: Guess) -> Guess:
 def _own_mapping(path: Path, format_name: str) -> str:
     """Return the text of a known file's mapping, or of one that names its format."""
     mapping_file = mapping.place(path)
-    return mapping_file.read_text(encoding="utf-8-sig") if mapping_file else f'format = "{format_name}"\n'
+    return decoded_file(mapping_file, mapping_file.name) if mapping_file else f'format = "{format_name}"\n'
 
 
 def _examples(cells: Sequence[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Read trials that `validate --here` wrote: those shipped with the program, or a visitor's."""
 
-import json
 import re
 from datetime import date
 from functools import cache
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import BadFile
+from ...user_text import decoded, json_content
 from ...version import PROGRAM
 from .shapes import CPU_ONLY, ModelShape
 from .trials import Trial
@@ -44,7 +44,7 @@ def read_trials(name: str, content: bytes) -> TrialRun:
     if len(content) > MOST_BYTES:
         raise BadFile(f"{name} is larger than any that {PROGRAM} validate --here --json writes.", kind="too large")
     try:
-        trial_file = json.loads(content)
+        trial_file = json_content(decoded(content, name), name)
         trials = tuple(_trial(row) for row in trial_file["rows"][:MOST_TRIALS] if row["measured"] is not None)
         machine, day, seed = (
             str(trial_file["machine"])[:MOST_LETTERS],

@@ -18,6 +18,7 @@ from ...errors import BadFile, CannotRun
 from ...results.csv_table import write_atomically
 from ...service.pool import WORKERS
 from ...service.worker import CODE_CHANGED, lower_priority
+from ...user_text import decoded_file, json_content
 from . import accuracy, protections, rollbacks
 from .accuracy import Score, Seed
 
@@ -109,8 +110,8 @@ def read_study(path: Path) -> Study:
     A last line that a power loss or a kill has cut short is ignored.
     """
     try:
-        head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        header = json.loads(head)
+        head, *lines = decoded_file(path).split("\n")[:-1]
+        header = json_content(head, path)
         kind = KINDS[header["study"]]
         plan = kind.plan(
             **{
@@ -118,7 +119,7 @@ def read_study(path: Path) -> Study:
                 for name, field_value in header["plan"].items()
             }
         )
-        seeds = {seed.seed: seed for seed in (_seed(kind, line) for line in lines)}
+        seeds = {seed.seed: seed for seed in (_seed(kind, line, path) for line in lines)}
         return Study(plan, header["date"], header["model_version"], seeds, header.get("code", ""))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
@@ -190,8 +191,8 @@ def _line(seed: Seed) -> str:
     return json.dumps({"seed": seed.seed, "twin": seed.twin, **scores}) + "\n"
 
 
-def _seed(kind: StudyKind, line: str) -> Seed:
-    seed_fields = json.loads(line)
+def _seed(kind: StudyKind, line: str, path: Path) -> Seed:
+    seed_fields = json_content(line, path)
     at_recovery, at_end = (
         {kind.parse_variant(name): Score(**score) for name, score in seed_fields[moment].items()}
         for moment in ("at_recovery", "at_end")

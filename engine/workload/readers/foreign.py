@@ -3,7 +3,6 @@
 Each refusal says how to convert the file.
 """
 
-import json
 import re
 import struct
 import zipfile
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import BadFile
+from ...user_text import json_content
 from . import conversions as ways
 from .blocks import open_regular, short_path
 from .conversions import Conversion
@@ -188,6 +188,6 @@ def _columns(path: Path, head: bytes) -> tuple[str, ...]:
 
 
 def _keys(line: str) -> Iterator[str]:
-    with suppress(ValueError, RecursionError):
-        document = json.loads(line.removeprefix("[").rstrip(","))
+    with suppress(ValueError, RecursionError, BadFile):
+        document = json_content(line.removeprefix("[").rstrip(","), "The first line")
         yield from document if isinstance(document, dict) else ()

@@ -21,7 +21,6 @@ whose layout the other keys change. A key that would have no effect is refused.
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +31,7 @@ from typing import Any
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
 from ...paths import FileState, file_state
+from ...user_text import read_toml_table
 from .layouts import ANCHORS, Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, is_numbering
 from .records import LITERAL, MULTILINE, QUOTES
@@ -94,8 +94,8 @@ def _is_mapping(mapping_file: Path) -> bool:
     A faulty file counts as a mapping.
     """
     try:
-        keys = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig")) if mapping_file.stat().st_size <= LARGEST else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        keys = read_toml_table(mapping_file) if mapping_file.stat().st_size <= LARGEST else {}
+    except (OSError, BadFile):
         return True
     return not set(KEYS).isdisjoint(keys)
 
@@ -199,9 +199,9 @@ def read_mapping(path: Path) -> dict[str, Any]:
     try:
         if mapping_file.stat().st_size > LARGEST or not mapping_file.is_file():
             raise BadFile(f"{mapping_file.name} is not a mapping, which is a short text; remove the file.")
-        mapping_content = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadFile(f"{mapping_file.name} is not valid TOML: {error}; correct it.") from error
+        mapping_content = read_toml_table(mapping_file, mapping_file.name)
+    except OSError as error:
+        raise BadFile(f"{mapping_file.name} cannot be read: {error.strerror}; make it a file that you may read.") from error
     for key in mapping_content:
         if key not in KEYS:
             raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest_hint(key[:40], KEYS)}")

@@ -169,7 +169,7 @@ def test_a_csv_that_was_uploaded_comes_with_its_lines():
     assert found.names == ("a", "b", "c", "d") and found.changes["model.pooling"] == s.model.pooling
     with pytest.raises(BadInput, match=r"mine\.csv:2: column Rows"):
         pasted_tables.tables_of("Rows\nx\n", "mine.csv")
-    with pytest.raises(BadInput, match=r"mine\.csv is not UTF-8 text"):
+    with pytest.raises(BadInput, match=r"mine\.csv:1: the text is UTF-16"):
         pasted_tables.file_text(b"\xff\xfe", "mine.csv")
     with pytest.raises(BadInput, match=r"mine.csv has 1\.00 MiB, and a file of tables at most 1\.00 MiB; upload"):
         pasted_tables.file_text(b"1" * (MiB + 1), "mine.csv")

@@ -1,0 +1,97 @@
+"""Users' text files are read through engine/user_text.py alone: no other decoding, no other JSON or TOML of theirs.
+
+`OWN` lists the modules that read what the program itself has written or ships, with what that is.
+"""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house import files, nodes
+
+READER = "engine/user_text.py"
+OWN = {
+    "engine/core/catalog.py": "canonical text of a part",
+    "engine/core/jit.py": "our sources",
+    "engine/core/part_files/carried.py": "canonical text of a part, under its digest",
+    "engine/core/process.py": "limits of the system",
+    "engine/faults/catalog.py": "shipped faults",
+    "engine/faults/fault.py": "shipped rates",
+    "engine/measure/machine_limits.py": "limits of the system",
+    "engine/measure/numa_nodes.py": "nodes of the system",
+    "engine/measure/power.py": "counters of the system",
+    "engine/measure/timing.py": "counters of the system",
+    "engine/api/table.py": "a frame that pandas has just written",
+    "engine/commands/run.py": "a result that we have just written",
+    "engine/service/kernels.py": "a stamp of the service",
+    "engine/service/progress_file.py": "progress of a worker",
+    "engine/service/service.py": "words of the service",
+    "engine/service/stopped_runs.py": "a cancelled run of the store",
+    "engine/store/metric_columns.py": "rows of the store, under their checksums",
+    "engine/store/requests.py": "rows of the store, under their checksums",
+    "engine/store/result_rows.py": "rows of the store, under their checksums",
+    "engine/store/status.py": "rows of the store, under their checksums",
+    "engine/store/trainings.py": "rows of the store, under their checksums",
+    "engine/validation/kept_numbers.py": "our cache, under its digest",
+    "engine/version.py": "our pyproject.toml",
+    "engine/workload/popularity.py": "shipped fits",
+    "engine/workload/readers/mapping.py": "the mark of a mapping that the explorer has saved",
+    "pages/answers/stored_uploads.py": "the record of an upload, which we write",
+    "pages/shell/own_parts.py": "canonical text of a part",
+    "pages/ui/words.py": "our glossary",
+}
+PARSERS = {"json": ("load", "loads", "JSONDecoder"), "tomllib": ("load", "loads")}
+
+
+def _is_own_echo(node: ast.AST) -> bool:
+    """Return whether a call parses what another call in it has just written."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="loads"), args=[ast.Call(func=ast.Attribute(attr="dumps"))]):
+            return True
+    return False
+
+
+def readings(tree_nodes: tuple[ast.AST, ...] | list[ast.AST]) -> Iterator[int]:
+    """Yield the line of each use of a parser of JSON or TOML, of `read_text`, and of the encoding utf-8-sig with files."""
+    echoes = {id(node.func) for node in tree_nodes if isinstance(node, ast.Call) and _is_own_echo(node)}
+    for node in tree_nodes:
+        match node:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if (
+                name in PARSERS.get(module, ()) and id(node) not in echoes
+            ):
+                yield node.lineno
+            case ast.ImportFrom(module=str(module), names=names) if {name.name for name in names} & {*PARSERS.get(module, ())}:
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(attr="read_text")):
+                yield node.lineno
+
+
+def test_no_other_module_reads_a_users_text() -> None:
+    places = {
+        str(path): [*lines]
+        for path in (*files("engine"), *files("pages"), *files("emberpool"))
+        if str(path) != READER and (lines := [*readings(nodes(path))])
+    }
+    strange = {path: lines for path, lines in places.items() if path not in OWN}
+    assert strange == {}, f"read users' files by {READER}; a file that the program writes or ships belongs into OWN"
+    assert set(OWN) - set(places) == set(), "remove these from OWN: they read nothing any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_reading"),
+    [
+        ("json.loads(text)", True),
+        ("json.load(file)", True),
+        ("read = json.loads", True),
+        ("from json import loads", True),
+        ("from tomllib import loads", True),
+        ("json.JSONDecoder().raw_decode(text)", True),
+        ("path.read_text(encoding='utf-8-sig')", True),
+        ("json.loads(json.dumps(content))", False),
+        ("json.dumps(content)", False),
+        ("json_content(text, name)", False),
+    ],
+)
+def test_a_parser_of_its_own_is_noticed(text: str, is_reading: bool) -> None:
+    assert bool([*readings([*ast.walk(ast.parse(text))])]) == is_reading
