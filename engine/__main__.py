@@ -70,7 +70,9 @@ def main(words: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if words is None else words
         arguments = parser(words).parse_args(words)
         output.check(arguments)
-        with folder_in_use(vars(arguments).get("parts_dir")):
+        with folder_in_use(vars(arguments).get("parts_dir")) as folder:
+            for sentence in folder.doubts:
+                output.note(sentence)
             return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)

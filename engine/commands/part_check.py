@@ -41,6 +41,8 @@ def call(list_name: str, path: Path, kind: str | None) -> int:
     for line, sentence in line_faults:
         print(f"{path}:{line}: {sentence}", file=sys.stderr)
     if not line_faults:
+        for sentence in catalog.part_doubts(kind, path, parsed(path)):
+            output.note(sentence)
         output.write(output.STANDARD, f"{path} is right: {kind} {path.stem}, {parsed(path)['title']}\n")
     return BAD_INPUT if line_faults else 0
 

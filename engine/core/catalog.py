@@ -18,7 +18,7 @@ from ..paths import user_path
 from ..registry import all_variants
 from ..version import PROGRAM
 from .constants import Constant
-from .part_files import curves, known
+from .part_files import curves, known, plausible
 from .part_files.curves import CURVE, LatencyPoints
 from .part_files.folder import NO_FOLDER, PartsFolder, ShippedParts, parsed, read_folder
 from .part_files.known import DIGEST_SEPARATOR, REFERENCE, OwnPart
@@ -107,7 +107,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def units(self) -> dict[str, str]:
         """Return the unit of each constant in a part's file, by the constant's key."""
-        return {quantity.key: quantity.unit for quantity in (*self._fields.values(), *self._extra_quantities)}
+        return {quantity.key: quantity.unit for quantity in self.all_quantities()}
+
+    def all_quantities(self) -> tuple[Quantity, ...]:
+        """Return the declared constants that a file of this kind may have."""
+        return *self._fields.values(), *self._extra_quantities
 
     def check(self, path: Path | str, content: Table) -> None:
         """Raise BadFile if a file's content is no valid part of this kind."""
@@ -129,7 +133,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
-        quantities = {**part_quantities, **{quantity.key: quantity for quantity in self._extra_quantities}}
+        quantities = {quantity.key: quantity for quantity in self.all_quantities()}
         heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
         check_keys(path, "", content, (*heads, *quantities))
         for word in ("title", "summary"):
@@ -246,7 +250,7 @@ def look_again() -> PartsFolder:
             return NO_FOLDER
         _is_looking = True
         try:
-            shelf = ShippedParts(kinds(), lambda kind: KINDS_OF_SAME_KNOB.get(kind, (kind,)), shipped, check_part)
+            shelf = ShippedParts(kinds(), lambda kind: KINDS_OF_SAME_KNOB.get(kind, (kind,)), shipped, check_part, part_doubts)
             _last_look = read_folder(FOLDERS[1], shelf, _last_look)
         finally:
             _is_looking = False
@@ -262,6 +266,12 @@ def check_part(kind: str, path: Path | str, content: Table) -> None:
     if kind not in chosen_kinds:
         refuse(path, f"has the kind {kind}, which no knob chooses; own parts can be {joined_words(tuple(chosen_kinds))}.")
     KINDS[kind].check(path, content)
+
+
+def part_doubts(kind: str, path: Path | str, content: Table) -> tuple[str, ...]:
+    """Return a sentence for each number of a part far from the catalogue's."""
+    catalogue = map(_content, _files(FOLDERS[0], (kind,)).values())
+    return tuple(plausible.doubts(path, kind, KINDS[kind].all_quantities(), content, catalogue))
 
 
 def units(kind: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,6 +17,8 @@ REPLACED = {"row-log-rate": "read-write-mix"}  # keys of constants in older part
 MIN_DIVISOR = 1e-12  # lower limit of divisors: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "GFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses",
             "of bandwidth", "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
+RISE = "of idle"  # a coefficient: the one unit beginning with "of" that is no share, and may be above 1
+HIGHEST_SHARES = {"read-write mix": 2.0}  # shares above 1: reads and appends can overlap
 COUNTS = ("channels", "generation", "lanes", "modules", "sockets")  # units whose constants are 1 or more, or 0 for none
 SourcedValue = tuple[float, float, float, Confidence, str]
 RANGE_FACTOR_PER_YEAR = 1.25  # factor on a price's range, each way, for each year between its date and the scenario's year
@@ -70,13 +73,17 @@ class Constant:
     def with_assumption(self, assumption: float) -> "Constant":
         """Return the constant with an assumed value and its range widened to include that value.
 
-        Raises BadKnob if the constant is a divisor and the value is nearly 0.
+        Raises BadKnob if the constant is a divisor and the value is nearly 0, or a share that is too large.
         """
         minimum = lower_limit(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
         if assumption < minimum and not (self.zero and assumption == 0):
             assumption_text = f"machine.assume gives {self.name} {assumption:g} {self.unit}"
             reason = "which are whole ones" if self.unit in COUNTS else "by which work is divided"
             raise BadKnob(f"{assumption_text}, {reason}; assume {minimum:g} or more.")
+        if assumption > (maximum := upper_limit(self.name, self.unit)):
+            raise BadKnob(
+                f"machine.assume gives {self.name} {assumption:g} {self.unit}, which is a share; assume {maximum:g} or less."
+            )
         low, high = min(self.low, assumption), max(self.high, assumption)
         rest = self.confidence, self.source, self.note, self.switch, self.other_sources, self.zero, self.choice
         return Constant(self.name, assumption, self.unit, low, high, *rest)
@@ -108,6 +115,11 @@ class Constant:
 def lower_limit(unit: str) -> float:
     """Return the lower limit of a constant by its unit, for divisors and counts."""
     return 1 if unit in COUNTS else MIN_DIVISOR
+
+
+def upper_limit(name: str, unit: str) -> float:
+    """Return the upper limit of a constant: 1 for a share, which a percentage exceeds."""
+    return HIGHEST_SHARES.get(name, 1.0) if unit.startswith("of ") and unit != RISE else inf
 
 
 @lru_cache(maxsize=1024)

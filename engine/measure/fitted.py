@@ -62,6 +62,12 @@ def uncertain_figure(constant: float, error: float, note: str) -> MeasuredFigure
     return MeasuredFigure(constant, constant * (1 - error), constant * (1 + error), note)
 
 
+def share_figure(share: float, error: float, note: str) -> MeasuredFigure:
+    """Return a share, at most 1, with the range of a relative `error` to both sides."""
+    figure = uncertain_figure(min(share, 1.0), error, note)
+    return figure._replace(high=min(figure.high, 1.0))
+
+
 def median_spread(operators: Sequence[TimedOperator]) -> float:
     """Return the median of the operators' spreads, as a share of their times."""
     return float(np.median([operator.timing.spread for operator in operators])) if operators else 0.0
@@ -99,7 +105,7 @@ def _fit_layers(timed: Sequence[TimedOperator], cores: int) -> dict[str, Measure
     peak = max(fastest, rate)
     return {
         "fp32-peak-a-core": uncertain_figure(peak / cores / 1e9, median_spread(products), "the fastest product of a layer"),
-        "GEMM-share-of-peak": uncertain_figure(rate / peak, min(fit_error, 1 - 1e-9), note),
+        "GEMM-share-of-peak": share_figure(rate / peak, min(fit_error, 1 - 1e-9), note),
         "GEMM-extra-samples": uncertain_figure(samples, fit_error, note),
     }
 

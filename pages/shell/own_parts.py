@@ -34,6 +34,9 @@ def renew_parts() -> None:
         st.toast(escape_markdown(f"The file of the part {name} has changed; all numbers now use the new file."))
     for refusal in catalog.own_folder().refusals:
         st.warning(escape_markdown(_refusal_text(refusal)))
+    if access.is_trusted():
+        for sentence in catalog.own_folder().doubts:
+            st.warning(escape_markdown(sentence))
 
 
 def _refusal_text(refusal: BadFile) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.catalog import part_names_of
+from engine.core.constants import upper_limit
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import name_of
@@ -78,7 +79,7 @@ def test_every_constant_can_be_assumed(name):
                 where = {f"machine.{chosen}": part or None} if chosen else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
                 where |= {"machine.energy_level": "room"} if device == "wall" else {}
-                value = one.value / 2 if one.unit in ("of input", "of the node") else 2 * one.value  # shares are below 1
+                value = one.value / 2 if upper_limit(one.name, one.unit) <= 2 else 2 * one.value  # shares are at most 1
                 machine = with_values(BASE, {**where, "machine.pmem_capacity_GB": 100, "machine.assume": ((name, value),)})
                 assert value in [c.value for c in kind.build(machine.machine).constants if name_of(device, c) == name]
 

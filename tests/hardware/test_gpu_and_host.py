@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from engine.core.catalog import part_names_of
+from engine.core.constants import upper_limit
 from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostEmbedding, HostRows, RowReads, RowUpdates, TopPart
 from engine.hardware.device import joules, seconds
 from engine.hardware.devices.host import UpdateRates
@@ -178,8 +179,8 @@ def test_more_threads_up_to_the_cores_never_slow_layers_and_more_than_these_help
 @each("factor", [1.01, 2.0, 7.0])
 @each("name", ["physical-cores", "fp32-peak-a-core", "GEMM-share-of-peak"])
 def test_more_or_faster_cores_never_slow_layers(name, factor):
-    own = {f"host.{one.name.replace(' ', '-')}": one.value for one in device("host").constants}[f"host.{name}"]
-    more = device("host", assume=((f"host.{name}", factor * own),))
+    own = next(one for one in device("host").constants if one.name.replace(" ", "-") == name)
+    more = device("host", assume=((f"host.{name}", min(factor * own.value, upper_limit(own.name, own.unit))),))
     for samples in (1.0, 512.0, 65_536.0):
         work = BottomMLP(samples, (512, 512, 128), "backward")
         assert seconds(more, work) <= seconds(device("host"), work)

@@ -60,6 +60,9 @@ def test_who_has_the_token_reads_what_is_wrong_with_a_file(folder):
     folder.put("media/crystal", "broken")
     catalog.FOLDERS = (*catalog.FOLDERS, folder.path)
     assert "crystal.toml is not valid TOML" in text(opened("design").warning)
+    far = shipped("media/optane-100").replace("value = 6.6\n", "value = 66000\n").replace("high = 8.5\n", "high = 85000\n")
+    folder.put("media/crystal", far)
+    assert "read-rate = 66,000 GB/s" in text(opened("design").warning)
 
 
 def test_a_senders_part_is_shown_with_its_numbers_and_its_file(folder):

@@ -31,12 +31,14 @@ class ShippedParts:
     kinds_of_same_knob: for each kind, all kinds among which the same knob chooses.
     files: a function from a kind to the files of the shipped parts of all kinds with the same knob, by name.
     check: a function that raises BadFile if a content is no valid part of a kind; its path is only for the message.
+    doubts: a function that returns sentences on unlikely numbers of a valid part.
     """
 
     kinds: tuple[str, ...]
     kinds_of_same_knob: Callable[[str], tuple[str, ...]]
     files: Callable[[str], Mapping[str, Path]]
     check: Callable[[str, Path, Table], None]
+    doubts: Callable[[str, Path, Table], tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class PartsFolder:
     parts: the parts by kind and name.
     refused: for files that are no valid part, the reason by kind and name.
     misplaced: the reasons for files that lie where no part can.
+    doubts: sentences on unlikely numbers of the parts.
     """
 
     path: Path | None = None
@@ -55,6 +58,7 @@ class PartsFolder:
     parts: Mapping[Key, OwnPart] = field(default_factory=dict)
     refused: Mapping[Key, BadFile] = field(default_factory=dict)
     misplaced: tuple[BadFile, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def refusals(self) -> tuple[BadFile, ...]:
@@ -127,12 +131,13 @@ class _Reading:
         self.parts: dict[Key, OwnPart] = {}
         self.refused: dict[Key, BadFile] = {}
         self.open: list[Key] = []
+        self.doubts: list[str] = []
 
     def folder(self, path: Path, contents: Mapping[Path, bytes], misplaced: tuple[BadFile, ...]) -> PartsFolder:
         """Read all files of the folder, and return its parts and refusals."""
         for key in self.files:
             self._part(key)
-        return PartsFolder(path, contents, self.parts, self.refused, misplaced)
+        return PartsFolder(path, contents, self.parts, self.refused, misplaced, tuple(self.doubts))
 
     def _part(self, key: Key) -> OwnPart | None:
         """Return a part, None if its file is refused."""
@@ -167,6 +172,7 @@ class _Reading:
                     uses.append(self._used_part(path, (used_kind, used_name)))
                     content[used_kind] = uses[-1].reference
         self.shelf.check(kind, path, content)
+        self.doubts += self.shelf.doubts(kind, path, content)
         text = canonical(content)
         if len(text.encode()) > MAX_TEXT_LENGTH:
             raise BadFile(f"{path} is longer than {count(MAX_TEXT_LENGTH)} bytes; the file of a part has a few thousand.")

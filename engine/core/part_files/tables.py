@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from ...errors import BadFile, nearest_hint
-from ..constants import COUNTS, REPLACED, Confidence, Constant, SourcedValue, lower_limit
+from ..constants import COUNTS, REPLACED, Confidence, Constant, SourcedValue, lower_limit, upper_limit
 from ..figures import exact
 
 MAX_NUMBER = 1e12
@@ -183,13 +183,16 @@ def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any
 
 def _numbers(path: Path | str, quantity: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
     """Return value, unit, low and high."""
+    maximum = min(MAX_NUMBER, upper_limit(quantity.name, quantity.unit))
     for word in NUMBERS:
         number, lowest_text = table[word], _range_start(quantity)
         is_number = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
-        if not is_number or (number == 0 and not quantity.zero) or 0 < number < lower_limit(quantity.unit):
-            refuse(
-                path, f"gives {key}.{word} = {number!r}; write a number {lowest_text} to {exact(MAX_NUMBER)}, in {quantity.unit}."
-            )
+        if not is_number or (number == 0 and not quantity.zero) or 0 < number < lower_limit(quantity.unit) or number > maximum:
+            allowed_text = f"a number {lowest_text} to {exact(MAX_NUMBER)}, in {quantity.unit}"
+            if maximum < MAX_NUMBER:
+                percent_text = f": {exact(number / 100)} for {exact(number)} %" if is_number and maximum < number <= 100 else ""
+                allowed_text = f"a share {quantity.unit}, {lowest_text} to {exact(maximum)}{percent_text}"
+            refuse(path, f"gives {key}.{word} = {number!r}; write {allowed_text}.")
     nominal, low, high = (table[word] for word in NUMBERS)
     if not low <= nominal <= high:
         refuse(

@@ -10,6 +10,7 @@ from pathlib import Path
 from ...errors import BadFile, BadInput
 from .. import catalog
 from . import carried, known
+from .folder import PartsFolder
 from .known import OwnPart
 
 MAX_CARRIED_PARTS = 32
@@ -53,8 +54,8 @@ def changed_part_notes(parts: Iterable[OwnPart]) -> Iterator[str]:
 
 
 @contextmanager
-def folder_in_use(path: Path | None) -> Iterator[None]:
-    """Use the own parts of a folder during the `with` block.
+def folder_in_use(path: Path | None) -> Iterator[PartsFolder]:
+    """Use the own parts of a folder during the `with` block, and yield the folder.
 
     With None, the folder in use is read again and stays in use. Raises BadFile.
     """
@@ -64,7 +65,7 @@ def folder_in_use(path: Path | None) -> Iterator[None]:
             use_folder(path)
         else:
             look_at_folder()
-        yield
+        yield catalog.own_folder()
     finally:
         catalog.FOLDERS = folders
 

@@ -13,7 +13,7 @@ from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, amount_price, assumed_part, fields_of, gpus_in_node, name_of, nodes
+from ..device import Device, DeviceKind, amount_price, assumed_part, fields_of, gpus_in_node, nodes
 
 DEFAULT_CHASSIS = "two-socket"  # while no size is chosen
 MOST_PLACES = 8  # GPUs of the largest chassis
@@ -73,8 +73,6 @@ def chassis(machine: MachineKnobs) -> Chassis:
         raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves no power for its devices; write less than 1.")
     if not part.rating.value:
         raise BadKnob("chassis.supply-rating=0 W cannot power a node; write more than 0.")
-    if excessive := next((constant for constant in _efficiencies(part) if constant.value > 1), None):
-        raise BadKnob(f"{name_of('chassis', excessive)}={excessive.value:g} is more than all input power; write at most 1.")
     return part
 
 

@@ -11,7 +11,16 @@ from ...core.figures import percent
 from ...hardware.devices.gpu import SECTOR
 from ...systems.traffic import INDEX_BYTES, SORT_PASSES
 from ...units import FLOAT32, GB, MS, US
-from ..fitted import LAYER_KERNELS, MeasuredFigure, TimedOperator, median_spread, operators_of_kind, uncertain_figure, unit_costs
+from ..fitted import (
+    LAYER_KERNELS,
+    MeasuredFigure,
+    TimedOperator,
+    median_spread,
+    operators_of_kind,
+    share_figure,
+    uncertain_figure,
+    unit_costs,
+)
 from .device_operators import PAGEABLE, PINNED
 
 LOSS_KERNELS = 3  # kernels of the loss, as `hardware.layers` counts them
@@ -43,12 +52,6 @@ def _figure_per_unit(operator: TimedOperator, count: float, unit: float, note: s
     return uncertain_figure(operator.timing.seconds / count / unit, operator.timing.spread, note)
 
 
-def _share_figure(share: float, error: float, note: str) -> MeasuredFigure:
-    """Return a share, at most 1, that may be wrong by a share `error`."""
-    figure = uncertain_figure(min(share, 1.0), error, note)
-    return figure._replace(high=min(figure.high, 1.0))
-
-
 def _rate_figure(timed: Sequence[TimedOperator], kind: str) -> MeasuredFigure:
     """Return the GB/s of copies, their fixed time fitted separately."""
     copies = operators_of_kind(timed, kind)
@@ -69,7 +72,7 @@ def _gpu_constants(timed: Sequence[TimedOperator]) -> Constants:
     launch = operators_of_kind(timed, "tiny kernel")[0]
     constants = {
         "memory-bandwidth": uncertain_figure(bandwidth / GB, copy.timing.spread, "a large copy within memory, read and written"),
-        "GEMM-share-of-bandwidth": _share_figure(sustained / bandwidth, median_spread(elementwise), "elementwise kernels"),
+        "GEMM-share-of-bandwidth": share_figure(sustained / bandwidth, median_spread(elementwise), "elementwise kernels"),
         "kernel-launch": _figure_per_unit(launch, 1.0, US, "tiny kernels that wait in a queue"),
     }
     for graph in operators_of_kind(timed, "graph"):
@@ -113,7 +116,7 @@ def _fit_products(timed: Sequence[TimedOperator], bandwidth: float) -> Constants
     }
     return {
         **peaks,
-        "GEMM-share-of-peak": _share_figure(share, error, note),
+        "GEMM-share-of-peak": share_figure(share, error, note),
         "GEMM-fixed-time": uncertain_figure(fixed / US, error, note),
         "GEMM-extra-rows": uncertain_figure(rows, error, note),
     }
