@@ -165,7 +165,8 @@ def _finished(result: Result, estimate: Result) -> None:
         curves(with_yardsticks(frame, yardsticks_future), breaks)
         st.caption(escape_markdown(f"{HELD_OUT_ERROR} {samples_note(result)}"))
         last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
-        _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"])
+        rises = float(last_evaluation["auc"]) >= float(frame["auc"].max())
+        _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"], rises)
     else:
         st.caption(
             "All batches were counted and timed, but none was trained. Switch on Training in the group Run to see loss and AUC."
@@ -267,7 +268,7 @@ def with_yardsticks(frame: pd.DataFrame, yardsticks_future: Future[Yardsticks]) 
     )
 
 
-def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
+def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error: float | None, rises: bool) -> None:
     """Draw what the yardsticks are and how the run's last AUC compares, or that they follow."""
     if not yardsticks_future.done() or isinstance(yardsticks_future.exception(), later.NobodyWaits):
         st.caption("A logistic regression is being trained on the same batches, to compare with ...")
@@ -280,7 +281,7 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
         return
     yardstick_lines = yardsticks_future.result()
     line = yardstick_lines.regression[-1][1]
-    st.markdown(escape_markdown(yardstick_sentence(auc, line, falls, error)))
+    st.markdown(escape_markdown(yardstick_sentence(auc, line, falls, error, rises)))
     teacher = with_error(yardstick_lines.teacher, yardstick_lines.teacher_error)
     teacher_sentence = (
         f" The model that generated the clicks reaches {teacher}; no trained model can be better."
@@ -295,16 +296,18 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
     )
 
 
-def yardstick_sentence(auc: float, line: float, falls: bool = False, error: float | None = None) -> str:
+def yardstick_sentence(auc: float, line: float, falls: bool = False, error: float | None = None, rises: bool = True) -> str:
     """Return a sentence that compares a run's last AUC with the regression's, and names a remedy.
 
-    If held-out AUC falls (`falls`), more batches would not help, and another sentence on the page names the remedy.
+    If held-out AUC falls (`falls`), another sentence on the page names the remedy. More batches are a remedy only if the last AUC
+    is the highest (`rises`).
     """
     ends = f"This run ends at an AUC of {with_error(auc, error)}"
     if auc >= line:
         return f"{ends}, {figure(auc - line)} above a logistic regression on the same batches."
     sentence = f"{ends}, {figure(line - auc)} below a logistic regression on the same batches"
-    return f"{sentence}." if falls else f"{sentence}: train more batches, or change Optimizer, Learning rate or Top MLP."
+    more_batches = "train more batches, or " if rises else ""
+    return f"{sentence}." if falls else f"{sentence}: {more_batches}change Optimizer, Learning rate or Top MLP."
 
 
 def _yardsticks_known(yardsticks_future: Future[Yardsticks]) -> bool:
