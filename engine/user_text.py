@@ -31,7 +31,7 @@ def decoded(content: bytes, name: object) -> str:
     except UnicodeDecodeError as error:
         line, byte = content.count(b"\n", 0, error.start) + 1, error.object[error.start]
         raise BadFile(
-            f"{name}:{line}: byte {byte:#04x} is not UTF-8; the text may be ISO-8859-1 or Windows-1252; save it as UTF-8."
+            f"{name}:{line}: byte {hex(byte)} is not UTF-8; the text may be ISO-8859-1 or Windows-1252; save it as UTF-8."
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

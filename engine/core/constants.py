@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ..errors import BadKnob
+from .figures import exact
 
 Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "unsourced", "calibrated"]
 
@@ -82,7 +83,7 @@ class Constant:
             raise BadKnob(f"{assumption_text}, {reason}; assume {minimum:g} or more.")
         if assumption > (maximum := upper_limit(self.name, self.unit)):
             raise BadKnob(
-                f"machine.assume gives {self.name} {assumption:g} {self.unit}, which is a share; assume {maximum:g} or less."
+                f"machine.assume gives {self.name} {exact(assumption)} {self.unit}, a share; assume {exact(maximum)} or less."
             )
         low, high = min(self.low, assumption), max(self.high, assumption)
         rest = self.confidence, self.source, self.note, self.switch, self.other_sources, self.zero, self.choice

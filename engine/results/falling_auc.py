@@ -63,7 +63,7 @@ def falling_auc_advice(training: Sequence[Row], scenario: Scenario, samples: int
     rate = f"lower Learning rate to {exact(changes[RATES[0]])}" if RATES[0] in changes else ""
     rate += f" and Embedding learning rate to {exact(changes[RATES[1]])}" if RATES[1] in changes else ""
     if not scenario.data.digest:
-        return f"{sentence}: train fewer batches, {best.batches:,} of them{rate and f', or {rate}'}."
+        return f"{sentence}: train fewer batches, {count(best.batches)} of them{rate and f', or {rate}'}."
     return f"{sentence}, before the end of the first pass: {rate}." if rate else f"{sentence}."
 
 
@@ -85,7 +85,7 @@ def remedy(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> Map
     if best not in within or not has_fallen(best.auc, within[-1].auc, best.error):
         return {}
     rates = (scenario.model.learning_rate, scenario.model.embedding_learning_rate)
-    return {path: float(f"{rate / RATE_DIVISOR:.6g}") for path, rate in zip(RATES, rates, strict=True) if rate is not None}
+    return {path: round(rate / RATE_DIVISOR, 12) for path, rate in zip(RATES, rates, strict=True) if rate is not None}
 
 
 def _evaluations(training: Sequence[Row]) -> list[EvaluatedBatch]:

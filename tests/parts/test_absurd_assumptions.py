@@ -32,12 +32,12 @@ REFUSED = [
     (
         "chassis.efficiency-at-half-load",
         1.01,
-        r"gives efficiency at half load 1\.01 of input, which is a share; assume 1 or less",
+        r"gives efficiency at half load 1\.01 of input, a share; assume 1 or less",
     ),
     ("host.DRAM-channels", 0.4, r"gives DRAM channels 0\.4 channels, which are whole ones; assume 1 or more"),
     ("pmem.link-lanes", 0.4, r"gives link lanes 0\.4 lanes, which are whole ones; assume 1 or more"),
     ("pmem.link-generation", 3.0, r"pmem\.link-generation=3 is not the generation of a CXL link; write one of 4, 5 and 6"),
-    ("gpu.GEMM-share-of-peak", 70.0, r"gives GEMM share of peak 70 of peak, which is a share; assume 1 or less"),
+    ("gpu.GEMM-share-of-peak", 70.0, r"gives GEMM share of peak 70 of peak, a share; assume 1 or less"),
 ]
 POSSIBLE = [
     ("gpu.GEMM-share-of-peak", 1.0),
