@@ -28,10 +28,12 @@ from numba.core import cgutils, types
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic, is_jitted
 
+from .kernel_files import certified_cache
+
 config: Any = import_module("numba.core.config")  # its settings are made at run time
 OPTIONS = Path(__file__)  # a kept kernel depends on the options below
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
-ENTRY_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+ENTRY_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
 SHARED_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 FOR_READING, IN_ALL_CACHES, DATA_CACHE = 0, 3, 1  # arguments of LLVM's prefetch
@@ -76,18 +78,17 @@ if config.DISABLE_JIT:
 def _cache_on_disk(**options: Any) -> Decorator:
     """Return a decorator that compiles at the first call and caches the machine code on disk.
 
-    If no folder can be written to, each process compiles anew.
+    If no folder can keep it safely, each process compiles anew.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         name, digest = function.__qualname__, _digest(sys.modules[function.__module__])[:12]
         prefix = f"{name}.{function.__module__.partition('.')[0]}"  # cached types are named by their package, too
         function.__qualname__ = f"{prefix}-{digest}"  # numba names the cache's files by it, now and never again
-        try:
-            kernel = _compile_regardless(njit(**ENTRY_OPTIONS, **options))(function)
-            _remove_outdated(kernel.stats.cache_path, f"{function.__module__.split('.')[-1]}.{prefix}-", digest)
-        except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
-            kernel = _compile_regardless(njit(**{**ENTRY_OPTIONS, "cache": False}, **options))(function)
+        kernel = _compile_regardless(njit(**ENTRY_OPTIONS, **options))(function)
+        if kernel_cache := certified_cache(function):
+            kernel._cache = kernel_cache
+            _remove_outdated(kernel_cache.cache_path, f"{function.__module__.split('.')[-1]}.{prefix}-", digest)
         function.__qualname__ = kernel.__qualname__ = name
         return kernel
 

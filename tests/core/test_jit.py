@@ -94,7 +94,7 @@ def test_a_kernel_is_compiled_again_once_what_compiles_it_changes(written, tmp_p
 def test_files_of_a_kernel_as_it_was_are_removed(written, tmp_path):
     for more in range(3):
         written(more=more)
-    assert len(list(tmp_path.rglob("*.nbi"))) == 1
+    assert len(list(tmp_path.rglob("*.nbc"))) == 1
 
 
 def test_a_folder_that_cannot_be_written_to_is_left_as_it_is(written, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_checkout_that_cannot_be_written_to_keeps_its_kernels_in_the_users_fol
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert written() == (6, 1)
     assert written() == (6, 0)
-    assert len(list((tmp_path / "user").rglob("*.nbi"))) == 1
+    assert len(list((tmp_path / "user").rglob("*.nbc"))) == 1
 
 
 def test_kernels_are_compiled_anew_where_nothing_can_be_kept(written, tmp_path, monkeypatch):
