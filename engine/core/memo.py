@@ -21,13 +21,14 @@ from .points.per_point import Differ, NotTogether, at_each_point
 Stage = TypeVar("Stage", bound=Callable[..., Any])
 MAX_WAYS, MAX_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
 NO_CHANGES: Mapping[str, Any] = {}
+GIVEN = "?"  # ends the note of a knob of which only is asked whether it has a value
 IS_GROUP: dict[type, bool] = {}  # by type: a stage reads thousands of knobs
 
 
 class Reads(dict[str, Any]):
     """The values that a stage has read, by the path of the knob.
 
-    `open` is True until the stage has returned.
+    Under a path that ends in GIVEN stands whether the knob has a value. `open` is True until the stage has returned.
     """
 
     open = True
@@ -60,6 +61,16 @@ class Recorder:
         setattr(self, name, knob_value)
         return knob_value
 
+    def is_given(self, name: str) -> bool:
+        """Return whether a knob has a value, and note only that."""
+        path = self._path + name
+        if path in self._changes:
+            return self._changes[path] is not None
+        given = is_given(self._knobs, name)
+        if self._notes.open and path not in self._notes:
+            self._notes[path + GIVEN] = given
+        return given
+
     def with_changes(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the recorder with the values of some knobs replaced, by dotted path.
 
@@ -89,6 +100,27 @@ class Recorder:
 
     def __eq__(self, scenario: object) -> bool:
         return bool(self.real_knobs() == (scenario.real_knobs() if isinstance(scenario, Recorder) else scenario))
+
+
+def is_given(knobs: Any, name: str) -> bool:
+    """Return whether a knob of a group is not automatic.
+
+    A stage that asks this, and not whether the knob is None, is computed once for all values of the knob.
+    """
+    return knobs.is_given(name) if isinstance(knobs, Recorder) else getattr(knobs, name) is not None
+
+
+def _reader(notes: Reads) -> Callable[[Any], Any]:
+    """Return a function from a scenario or a group to the values that a stage has read of it."""
+    read_paths = [path for path in notes if not path.endswith(GIVEN)]
+    values: Callable[[Any], Any] = attrgetter(*read_paths) if read_paths else lambda knobs: ()
+    asked = [path.removesuffix(GIVEN).rpartition(".") for path in notes if path.endswith(GIVEN)]
+    if not asked:
+        return values
+    return lambda knobs: (
+        values(knobs),
+        *(is_given(attrgetter(group)(knobs) if group else knobs, name) for group, _, name in asked),
+    )
 
 
 def _is_group(candidate: Any) -> bool:
@@ -146,7 +178,7 @@ def memoised(
                     raise
                 answer = at_each_point(recall, (recorder.real_knobs(), *arguments), keywords)
             notes.open = False
-            reads = attrgetter(*notes) if notes else lambda scenario: ()
+            reads = _reader(notes)
             values = reads(scenario)
             if several is None or not several.keep(kind, reads, values, answer):
                 with WRITE_LOCK:

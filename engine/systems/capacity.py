@@ -3,6 +3,7 @@
 from math import ceil
 
 from ..core import figures
+from ..core.memo import is_given
 from ..errors import BadKnob
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.chassis import MOST_PLACES, places
@@ -58,7 +59,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     knobs = sizes_of(scenario, system) | without_idle_dedup(scenario, system)
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
-    checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
+    checks = CHECKS | ({} if is_given(scenario.machine, "pmem_capacity_GB") else {"pmem": _largest})
     problems = [_one_gpu(s, system), _linked(s), refusal]
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
@@ -145,7 +146,7 @@ def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
 
 def _one_gpu(s: Scenario, system: System) -> str:
     """Return a refusal of several GPUs under a system for one, else ""."""
-    if system.can_use_many_gpus or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
+    if system.can_use_many_gpus or (s.machine.num_gpus == 1 and not is_given(s.machine, "target_throughput")):
         return ""
     if s.machine.num_gpus == 1:
         return f"machine.target_throughput is not possible: system={s.system} trains on one GPU; set it to auto."

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core import figures
 from ..core.constants import Constant
+from ..core.memo import is_given
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import lanes_rate
 from ..hardware.devices.dram import DIMMS_GiB
@@ -81,20 +82,20 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
         s = choose(**link)
     if (capacity := _capacity(s, system)) != s.machine.pmem_capacity_GB:
         s = choose(pmem_capacity_GB=capacity)
-    if "cxl" in system.devices and s.machine.num_expanders is None:
+    if "cxl" in system.devices and not is_given(s.machine, "num_expanders"):
         s = choose(num_expanders=_cards(s, system))
-    if s.machine.chassis is None:
+    if not is_given(s.machine, "chassis"):
         s = choose(chassis=chassis_of(system, s.machine))
-    if s.machine.host_dram_GiB is None:
+    if not is_given(s.machine, "host_dram_GiB"):
         min_GiB = least_host_dram(s, system)
         s = choose(host_dram_GiB=min_GiB)  # tables are placed by this room
         s = choose(host_dram_GiB=max(min_GiB, dimms_GiB(host_channels(s.machine), _in_host(s, system))))
     if (dram := _expander_dram(s, system)) != s.machine.expander_dram_GiB:
         s = choose(expander_dram_GiB=dram)
-    if s.machine.server_dram_GiB is None:
+    if not is_given(s.machine, "server_dram_GiB"):
         share = _held_bytes(s, system, "servers") / s.machine.embedding_servers
         s = choose(server_dram_GiB=dimms_GiB(host_channels(s.machine), share))
-    if s.machine.num_ssds is None:
+    if not is_given(s.machine, "num_ssds"):
         choose(num_ssds=_drives(s, system))
     return sizes
 
@@ -108,7 +109,7 @@ def _link_sizes(s: Scenario, system: System) -> dict[str, Any]:
         sizes = {"cxl_bandwidth_GBps": lanes_rate(machine, link[1], link[0]) / GB, "cxl_latency_ns": link[2]}
     else:
         return {}
-    return {name: size for name, size in sizes.items() if getattr(machine, name) is None}
+    return {name: size for name, size in sizes.items() if not is_given(machine, name)}
 
 
 def _cards(s: Scenario, system: System) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.core.memo import clear_memos, memoised
+from engine.core.memo import clear_memos, is_given, memoised
 from engine.errors import BadKnob
 from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.scenario import Scenario, with_values
@@ -52,6 +52,34 @@ def test_a_stage_within_a_stage_reads_for_both():
     assert outer(changed(lanes=4, batch=11)) == 15
     assert outer(changed(lanes=4, batch=11, hops=3)) == 15
     assert (len(inner_calls), len(outer_calls)) == (2, 3)
+
+
+def given_link(scenario):
+    return is_given(scenario.machine, "cxl_bandwidth_GBps")
+
+
+def test_a_stage_that_asks_whether_a_knob_is_given_is_computed_once_for_all_its_values():
+    stage, calls = counted(given_link)
+    link = "machine.cxl_bandwidth_GBps"
+    assert [stage(with_values(BASE, {link: speed})) for speed in (1.0, 2.0, None, 3.0, None)] == [True, True, False, True, False]
+    assert len(calls) == 2
+
+
+def test_a_stage_around_one_that_asks_whether_a_knob_is_given_is_computed_once_too():
+    inner, inner_calls = counted(given_link)
+    outer, outer_calls = counted(lambda s: (inner(s), s.machine.cxl_lanes))
+    for lanes in (8, 4):
+        for speed in (1.0, 2.0, None):
+            scenario = with_values(changed(lanes=lanes), {"machine.cxl_bandwidth_GBps": speed})
+            assert outer(scenario) == (speed is not None, lanes)
+    assert (len(inner_calls), len(outer_calls)) == (2, 4)
+
+
+def test_a_change_within_a_stage_decides_whether_a_knob_is_given():
+    link = {"machine.cxl_bandwidth_GBps": 5.0}
+    stage, calls = counted(lambda s: given_link(s.with_changes(link)))
+    assert [stage(with_values(BASE, {"machine.cxl_bandwidth_GBps": speed})) for speed in (1.0, None)] == [True, True]
+    assert len(calls) == 1
 
 
 @dataclass(frozen=True, eq=False)

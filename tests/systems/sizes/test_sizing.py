@@ -1,11 +1,16 @@
 """Sizes that are automatic: are they those of the rule, worked out by hand, and is what fits no machine refused in a sentence?"""
 
+from typing import cast
+
 import pytest
 
+from engine.core.memo import Reads, Recorder
 from engine.estimate import estimate
 from engine.registry import load_variant, variant_names
+from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import sized_scenario
+from engine.systems.sizing import sizes_of
 from tests.cases import each
 
 ROW = 4096  # bytes of a row of 1,024 elements, by plain SGD
@@ -181,3 +186,20 @@ def test_each_of_several_hosts_is_paid_for_and_the_expanders_dram_by_who_has_it(
         asked = with_values(Scenario(), {"system": system, "run.training": False})
         few, many = (estimate(with_values(asked, {EXPANDER: size})).results["Capital cost [USD]"] for size in (64.0, 1024.0))
         assert many - few == pytest.approx(paid, rel=1e-9)
+
+
+@each(
+    ("system", "knob", "values"),
+    [
+        ("cxl", "cxl_bandwidth_GBps", (10.0, 20.0)),
+        ("cxl", "cxl_latency_ns", (100.0, 300.0)),
+        ("cxl", "chassis", ("one-socket", "two-socket")),
+        ("ssd", "num_ssds", (2, 3)),
+        ("cpu-gpu", "host_dram_GiB", (256.0, 512.0)),
+    ],
+)
+def test_automatic_sizes_read_of_a_given_one_only_that_it_is_given(system, knob, values):
+    for value in values:
+        notes, asked = Reads(), with_values(preset("dlrm-kaggle").scenario, {"system": system, f"machine.{knob}": value})
+        sizes_of(cast(Scenario, Recorder(asked, notes)), load_variant("systems", system))
+        assert notes[f"machine.{knob}?"] is True and f"machine.{knob}" not in notes
