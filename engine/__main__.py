@@ -91,7 +91,7 @@ def _complain(error: Exception, status: int) -> int:
     """
     remedy = error.remedy if isinstance(error, BadFile) else ""
     with suppress(OSError):  # the sentence is lost on a full disk; the status is enough
-        print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)
+        output.tell("\n".join((" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)))))
     return status
 
 

@@ -16,6 +16,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from .core.arithmetic import arithmetic
 from .errors import BadFile
+from .paths import open_regular
 from .results.csv_table import csv_text
 from .results.result import Result
 from .scenario.keys import Fidelity
@@ -26,6 +27,7 @@ RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link
 PACKAGES = ("numpy", "numba", "scipy", "pandas")
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # of every member: equal runs make equal files
 MAX_BYTES = 64 * 2**20  # of a member that is read
+MAX_ARCHIVE_BYTES = 4 * MAX_BYTES
 TRAINING_WORDS = ("Loss", "AUC", "Accuracy")  # names of training's results begin with one of these
 TRAINING_TOLERANCE = 1e-3  # absolute difference that they may have with other arithmetic
 TABLES = ("breakdown", "devices", "training", "events", "books", "timeline")
@@ -69,14 +71,12 @@ def pack_artefact(result: Result, fidelity: Fidelity) -> bytes:
 def read_artefact(path: Path) -> Artefact:
     """Read an artefact; raises BadFile for any other file."""
     try:
-        with ZipFile(path) as archive:
+        with open_regular(path, MAX_ARCHIVE_BYTES) as file, ZipFile(file) as archive:
             texts = {name: _member(archive, name) for name in (RESULT, ENVIRONMENT, LINK_FILE)}
         content, environment = (json_content(texts[name], f"{path}: {name}") for name in (RESULT, ENVIRONMENT))
         fidelity = environment["how"]
         if fidelity not in ("estimate", "full") or not _has_form(content):
             raise ValueError(fidelity)
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read ({error.strerror}); give the zip that run --artefact wrote.") from error
     except (*NOT_AN_ARTEFACT, RuntimeError) as error:  # zipfile raises that for a password
         raise BadFile(f"{path} is not an artefact; give the zip that run --artefact wrote.", kind="no artefact") from error
     return Artefact(texts[LINK_FILE].strip(), fidelity, content, {key: str(text) for key, text in environment.items()})

@@ -100,12 +100,7 @@ def model_file(name: str) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file, with dotted knobs under "knobs"."""
-    try:
-        content = read_toml_table(path)
-    except (OSError, ValueError) as error:  # also for an impossible file name
-        name = "".join(letter if letter.isprintable() else "?" for letter in str(path))
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadFile(f"{name} cannot be read: {reason}.") from error
+    content = read_toml_table(path)
     if not isinstance(content.get("knobs", {}), dict):
         raise BadFile(f"{path}: knobs is not a table; write [knobs] and one line per knob, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))

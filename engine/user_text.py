@@ -4,6 +4,7 @@ All functions raise BadFile. Its sentence begins with `name`, which is the file'
 """
 
 import json
+import re
 import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections import Counter
@@ -13,10 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BadFile
+from .paths import read_regular
+
+# Control characters but line feed and tab, marks of direction and width, line separators, lone surrogates, tags.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+MAX_FILE_BYTES = 1 << 26  # of a text that is read whole
 
 BYTE_ORDER_MARKS = {BOM_UTF32_LE: "UTF-32", BOM_UTF32_BE: "UTF-32", BOM_UTF16_LE: "UTF-16", BOM_UTF16_BE: "UTF-16"}
 HEAD_BYTES = 1000  # of a text in which NUL bytes show UTF-16 without a byte order mark
 LEAST_NUL_SHARE = 0.9  # of every second byte: Latin text in UTF-16 has a NUL in nearly each of them
+
+
+def visible(text: str) -> str:
+    """Return a text for a terminal: control characters and marks of direction become escapes."""
+    return HIDDEN.sub(lambda letter: letter[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def decoded(content: bytes, name: object) -> str:
@@ -46,12 +59,12 @@ def _wide_encoding(content: bytes) -> str:
     return "UTF-16" if any(half.count(0) >= LEAST_NUL_SHARE * len(half) for half in halves) else ""
 
 
-def decoded_file(path: Path, name: object = "") -> str:
-    """Return the text of a user's file; raises OSError too.
+def decoded_file(path: Path, name: object = "", most_bytes: int = MAX_FILE_BYTES) -> str:
+    """Return the text of a user's file of at most `most_bytes`.
 
     `name` is the path if it is not given.
     """
-    return decoded(path.read_bytes(), name or path)
+    return decoded(read_regular(path, most_bytes), name or path)
 
 
 def toml_table(text: str, name: object, remedy: str = "correct that line") -> dict[str, Any]:
@@ -62,12 +75,12 @@ def toml_table(text: str, name: object, remedy: str = "correct that line") -> di
         raise BadFile(f"{name} is not valid TOML: {str(error).rstrip('.')}; {remedy}.") from None
 
 
-def read_toml_table(path: Path, name: object = "") -> dict[str, Any]:
-    """Return the table of a user's TOML file; raises OSError too.
+def read_toml_table(path: Path, name: object = "", most_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
+    """Return the table of a user's TOML file of at most `most_bytes`.
 
     `name` is the path if it is not given.
     """
-    return toml_table(decoded_file(path, name), name or path)
+    return toml_table(decoded_file(path, name, most_bytes), name or path)
 
 
 def json_content(text: str, name: object) -> Any:

@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import BadFile, BadInput, UnlikeModel
-from ..paths import user_path
-from ..workload.readers.blocks import open_regular
-from ..workload.readers.blocks import short_path as shown_path
+from ..paths import open_regular, user_path
+from ..paths import short_path as shown_path
 from ..workload.readers.file_tables import MOST_SETTINGS
 from ..workload.readers.mapping import place
 from . import frames

@@ -5,7 +5,6 @@ The command also prints, for each main knob, the value from which the knob has n
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -75,10 +74,7 @@ def call(arguments: argparse.Namespace) -> int:
     percent = arguments.within_percent
     if arguments.within is not None:
         percent = arguments.within
-        print(
-            f"--within will be removed in the next minor version; write --within-percent {figures.exact(percent)}.",
-            file=sys.stderr,
-        )
+        output.tell(f"--within will be removed in the next minor version; write --within-percent {figures.exact(percent)}.")
     selection = scenario_arguments.selected_scenario(arguments)
     scenario = selection.scenario
     if arguments.memory_cost is not None:

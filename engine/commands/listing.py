@@ -39,8 +39,10 @@ def call(arguments: argparse.Namespace) -> int:
         return part_check.call(arguments.what, arguments.check, arguments.kind)
     entries, columns = LISTS[arguments.what]
     list_rows = entries()
-    text = json.dumps(list_rows, indent=1) + "\n" if arguments.json else _lines(list_rows, columns) + _catalogue(list_rows)
-    output.write(output.STANDARD, text)
+    if arguments.json:
+        output.write(output.STANDARD, json.dumps(list_rows, indent=1) + "\n")
+    else:
+        output.write_for_people(_lines(list_rows, columns) + _catalogue(list_rows))
     return 0
 
 

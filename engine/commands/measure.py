@@ -90,7 +90,7 @@ def call(arguments: argparse.Namespace) -> int:
         if device
         else []
     )
-    output.write(output.STANDARD, "\n".join(lines) + "\n")
+    output.write_for_people("\n".join(lines) + "\n")
     return FAILED if failure and arguments.gpu is not None else 0
 
 

@@ -17,6 +17,7 @@ from ..core import process
 from ..errors import BadFile, BadInput
 from ..paths import user_path
 from ..results.csv_table import check_can_write, write_atomically
+from ..user_text import visible
 
 STANDARD = "-"
 TARGETS = ("csv", "json", "trace", "artefact", "bib", "toml", "plan")  # arguments of commands that name one
@@ -90,13 +91,14 @@ def write(target: str, text: str | bytes | Iterable[str]) -> None:
 def write_for_people(text: str, *targets: str | None) -> None:
     """Write the text for people to standard output, unless a target is standard output.
 
-    If all targets are files, a failure to write this text is only noted on standard error.
+    Control characters in names that others have written are escaped. If all targets are files, a failure to write this text is
+    only noted on standard error.
     """
     chosen_targets = [target for target in targets if target]
     if STANDARD in chosen_targets:
         return
     try:
-        write(STANDARD, text)
+        write(STANDARD, visible(text))
     except BadFile as error:
         if not chosen_targets:
             raise
@@ -110,7 +112,12 @@ def write_for_people(text: str, *targets: str | None) -> None:
 def note(sentence: str) -> None:
     """Print a note about a command's output on standard error; print nothing for ""."""
     if sentence:
-        print(f"Note: {sentence}", file=sys.stderr)
+        tell(f"Note: {sentence}")
+
+
+def tell(sentence: str) -> None:
+    """Print a sentence on standard error, with control characters escaped."""
+    print(visible(sentence), file=sys.stderr, flush=True)
 
 
 def write_json_or(target: str | None, content: Any, text: str) -> None:
@@ -118,7 +125,7 @@ def write_json_or(target: str | None, content: Any, text: str) -> None:
 
     Without a target, write the text for people to standard output.
     """
-    write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)
+    write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else visible(text))
 
 
 def drop_stream(stream: TextIO | None = None) -> None:

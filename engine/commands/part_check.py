@@ -5,7 +5,6 @@ checked again, until it has no fault.
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,11 +38,11 @@ def call(list_name: str, path: Path, kind: str | None) -> int:
         raise BadInput(f"{path} is in the folder {kind!r}, which is not a kind of part; {nearest_hint(kind, catalog.kinds())}")
     line_faults = list(faults(path, kind))
     for line, sentence in line_faults:
-        print(f"{path}:{line}: {sentence}", file=sys.stderr)
+        output.tell(f"{path}:{line}: {sentence}")
     if not line_faults:
         for sentence in catalog.part_doubts(kind, path, parsed(path)):
             output.note(sentence)
-        output.write(output.STANDARD, f"{path} is right: {kind} {path.stem}, {parsed(path)['title']}\n")
+        output.write_for_people(f"{path} is right: {kind} {path.stem}, {parsed(path)['title']}\n")
     return BAD_INPUT if line_faults else 0
 
 
@@ -57,7 +56,7 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
     except BadFile as error:
         sentence = _without_path(path, error)
         line = LINE_PATTERN.search(sentence)
-        number = int(line[1] or line[2]) if line else path.read_bytes().count(b"\n") if "at end of document" in sentence else 1
+        number = int(line[1] or line[2]) if line else decoded_file(path).count("\n") if "at end of document" in sentence else 1
         yield number, sentence.partition(": ")[2] if line and line[2] else sentence
         return
     if not NAME.fullmatch(path.stem):

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from ..core import figures
+from ..user_text import visible
 
 
 def draw(share: float, text: str, width: int = 30) -> None:
@@ -15,7 +16,8 @@ def draw(share: float, text: str, width: int = 30) -> None:
     """
     if sys.stderr.isatty():
         filled_width = round(max(0.0, min(share, 1.0)) * width)
-        print(f"\r[{'█' * filled_width}{'·' * (width - filled_width)}] {text}\x1b[K", end="", file=sys.stderr, flush=True)
+        bar = f"[{'█' * filled_width}{'·' * (width - filled_width)}] {visible(text)}"
+        print(f"\r{bar}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def wipe() -> None:

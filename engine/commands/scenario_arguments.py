@@ -1,7 +1,6 @@
 """The arguments that choose a scenario: a preset, link or file, then knobs."""
 
 import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..scenario.scenario import Scenario, declaration, fit_bottom_mlp, values, w
 from ..sweep import links
 from ..user_text import decoded_file
 from ..workload.readers.formats import digest_of
+from . import output
 
 DIGEST = "data.digest"
 
@@ -80,7 +80,7 @@ def selected_scenario(arguments: argparse.Namespace) -> ScenarioSelection:
     listed_tables = _read_tables(tables) if tables else None
     settings, notes = _settings(start.scenario, dict(_setting(text) for text in arguments.set), listed_tables)
     for note in notes:
-        print(f"Note: {note}", file=sys.stderr)
+        output.note(note)
     if data_file is not None:
         scenario_digest = settings.get(DIGEST, values(start.scenario)[DIGEST])
         settings[DIGEST] = digest_of(data_file)
@@ -103,17 +103,14 @@ def _settings(
 
 def _read_tables(path: Path) -> TableList:
     """Return the tables that a CSV file lists; raises BadFile where the file cannot be read, BadInput for its content."""
-    try:
-        return table_list.parse(decoded_file(path), path.name)
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read ({error.strerror}); give a CSV file of tables.") from error
+    return table_list.parse(decoded_file(path), path.name)
 
 
 def _start(arguments: argparse.Namespace) -> links.OpenedLink:
     if arguments.link is not None:
         link_scenario = linked.read_link(arguments.link)
         if link_scenario.banner:
-            print(link_scenario.banner, file=sys.stderr)
+            output.tell(link_scenario.banner)
         return link_scenario
     if arguments.scenario is not None:
         return links.OpenedLink("", scenario_file(arguments.scenario))

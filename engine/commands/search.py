@@ -4,7 +4,6 @@ The command can confirm the front by full runs.
 """
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -160,18 +159,12 @@ def _say(
     finding_text = with_year(
         front_sentence(searched.columns, objectives, searched.rank), swept_price_unit(searched.results[0].scenario, place)
     )
-    print(
-        f"{stopped}{count(len(searched.results), 'estimate')}. {finding_text}{sweep_arguments.position_text(place)}",
-        file=sys.stderr,
-    )
+    output.tell(f"{stopped}{count(len(searched.results), 'estimate')}. {finding_text}{sweep_arguments.position_text(place)}")
     quick = {point.scenario: point for point in searched.front}
     for criterion in [criterion for criterion in objectives if full_runs and criterion.name not in CAMPAIGN_METRICS]:
         gaps = [_gap(quick[scenario], result, criterion.name) for scenario, result in full_runs.items()]
         largest_gap = max(inf if gap is None else abs(gap) for gap in gaps)
-        print(
-            f"{len(full_runs)} full runs: {criterion.name} of the estimate is at most {percent(largest_gap / 100)} off.",
-            file=sys.stderr,
-        )
+        output.tell(f"{len(full_runs)} full runs: {criterion.name} of the estimate is at most {percent(largest_gap / 100)} off.")
 
 
 def _gap(quick: Result, full_run: Result, name: str) -> float | None:

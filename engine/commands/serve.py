@@ -4,13 +4,13 @@ The explorer starts this command by itself.
 """
 
 import argparse
-import sys
 from functools import partial
 
 from ..core.figures import exact
 from ..service.service import IDLE_EXIT_SECONDS, serve
 from ..store import quota, restoration
 from ..store.quota import DEFAULT_GiB
+from . import output
 from .parser import FAILED, Subparsers, add_store, amount
 
 
@@ -47,7 +47,7 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.quota_GiB is not None:
         quota.set_quota(arguments.store, arguments.quota_GiB)
     if restored:
-        print(restored.text, file=sys.stderr)
+        output.tell(restored.text)
         return 0 if restored.was_sound else FAILED
     serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

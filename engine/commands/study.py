@@ -98,7 +98,7 @@ def _train(arguments: argparse.Namespace, study: study_file.Study) -> None:
             _tell(finished + trained, arguments.seeds, seed_seconds * (arguments.seeds - finished - trained))
     except KeyboardInterrupt:
         progress_bar.wipe()
-        print(f"Stopped: finished seeds are kept in {arguments.out}; run the same command again to resume.", file=sys.stderr)
+        output.tell(f"Stopped: finished seeds are kept in {arguments.out}; run the same command again to resume.")
         raise
     progress_bar.wipe()
 
@@ -107,7 +107,7 @@ def _tell(finished: int, seeds: int, seconds_left: float | None) -> None:
     text = f"{finished} of {seeds} seeds, {progress_bar.duration(seconds_left)}"
     progress_bar.draw(finished / seeds, text)
     if not sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
+        output.tell(text)
 
 
 def _seeds(text: str) -> int:

@@ -76,7 +76,7 @@ def call(arguments: argparse.Namespace) -> int:
             f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or give --axis."
         )
     if fidelity == "full" and not arguments.no_sharing and (note := forecast.shared_training_note(points)):
-        print(note, file=sys.stderr)
+        output.tell(note)
     unkept = fidelity == "estimate" and arguments.store is None and arguments.cluster is None
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
         sweep_end = _estimated_sweep(points, questions)
@@ -96,7 +96,7 @@ def call(arguments: argparse.Namespace) -> int:
     sweep_arguments.print_answers(questions, points, columns, rank, points.is_possible)
     output.note(points.sequence_note)
     if note := arithmetic.mixed_kernels_note(sweep_end.survey.kernels):
-        print(note, file=sys.stderr)
+        output.tell(note)
     return _exit_status(sweep_end, points)
 
 
@@ -154,7 +154,7 @@ def compute_points(
         requests.cancel(store, request, requests.COMMAND)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
         progress_text = f"{progress.finished_points} of {progress.total} points are finished and kept in {store}"
-        print(f"Stopped: {progress_text}; run the same command again to resume: {command_line}", file=sys.stderr)
+        output.tell(f"Stopped: {progress_text}; run the same command again to resume: {command_line}")
         raise
     return request
 
@@ -203,6 +203,6 @@ def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
     """Return 0 if every point has a result and any could run; the table says for each point how it ended."""
     sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
-        print(f"{len(sentences)} of {len(points.is_possible)} points failed; the first: {sentences[0]}", file=sys.stderr)
+        output.tell(f"{len(sentences)} of {len(points.is_possible)} points failed; the first: {sentences[0]}")
         return BUG if sweep_end.has_bug else BAD_INPUT
     return 0 if sweep_end.survey.any_ran else FAILED

@@ -1,7 +1,6 @@
 """The arguments of a sweep or search: axes, bounds, objectives, order of rows."""
 
 import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ from ..scenario.scenario import declaration
 from ..sweep.axes import Axis, parse
 from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import KINDS, Sampling, Sweep, sampling
+from . import output
 from .parser import points
 from .scenario_arguments import ScenarioSelection
 
@@ -173,18 +173,16 @@ def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, ran
     unit = swept_price_unit(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
     if questions.bounds:
         choice = cheapest(columns, questions.bounds)
-        print(with_year(choice.sentence, unit) + _position_of_row(sweep, choice.index, is_point), file=sys.stderr)
+        output.tell(with_year(choice.sentence, unit) + _position_of_row(sweep, choice.index, is_point))
     if questions.objectives:
         knee_row = knee(columns, questions.objectives, rank)
-        print(
-            with_year(front_sentence(columns, questions.objectives, rank), unit) + _position_of_row(sweep, knee_row, is_point),
-            file=sys.stderr,
-        )
+        front_text = with_year(front_sentence(columns, questions.objectives, rank), unit)
+        output.tell(front_text + _position_of_row(sweep, knee_row, is_point))
     within_bounds = keeps_bounds(columns, questions.bounds)
     scope_text = f"among the {count(int(within_bounds.sum()), 'point')} that keep the bounds" if questions.bounds else ""
     for name in questions.explained_metrics:
         for share in variance_shares(sweep, np.where(within_bounds, np.asarray(columns[name], dtype=float), np.nan)[is_point]):
-            print(share.sentence(name, scope_text), file=sys.stderr)
+            output.tell(share.sentence(name, scope_text))
 
 
 def _position_of_row(sweep: Sweep, row: int | None, is_point: Array) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.figures import count, figure
 from ..errors import BadFile
-from ..paths import user_path
+from ..paths import read_regular, user_path
 from ..sweep import links
 from ..torchrec.answer import PricedPlan, TorchRecAnswer, read_request, torchrec_answer
 from ..torchrec.plan_json import MODULE, plan_content
@@ -21,6 +21,7 @@ from ..user_text import decoded
 from . import output, scenario_arguments
 from .parser import FAILED, Subparsers
 
+MAX_BYTES = 4 * MAX_CHARACTERS  # UTF-8 has at most four a character
 MAX_LINES = 60  # of a table that people read
 LONGEST_LINK = 2000
 
@@ -65,15 +66,10 @@ def _text(name: str | None) -> str:
     """Return the text of a file, or of standard input for -; "" where none is named; raises BadFile."""
     if name is None:
         return ""
-    try:
-        if name == output.STANDARD:
-            text = sys.stdin.read(MAX_CHARACTERS + 1).removeprefix("\ufeff")
-        else:
-            with user_path(name).open("rb") as file:
-                text = decoded(file.read(4 * MAX_CHARACTERS + 1), name)
-    except (OSError, ValueError) as error:  # also of a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise BadFile(f"{name} cannot be read: {reason}.") from error
+    if name == output.STANDARD:
+        text = decoded(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
+    else:
+        text = decoded(read_regular(user_path(name), MAX_BYTES, "write - or the name of a file"), name)
     if not text.strip():
         raise BadFile(f"{name} is empty; leave it out, or name another file.")
     return text

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -113,7 +112,7 @@ def validate_here(arguments: argparse.Namespace) -> int:
         check_folder(arguments.drive)
     torch = pytorch()
     systems, device, machine = _training_place(torch, arguments.gpu)
-    print(f"Measured parts {trials.parts_digest(systems)}.", file=sys.stderr)
+    output.tell(f"Measured parts {trials.parts_digest(systems)}.")
     prediction_set, paced = trials.predict_trials(arguments.seed, arguments.shapes, systems), progress_bar.PacedBar()
     trained_trials: list[trials.Trial] = []
     status, start_times, process_start = INTERRUPTED, cpu_times(), process_time()

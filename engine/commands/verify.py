@@ -42,7 +42,7 @@ def call(arguments: argparse.Namespace) -> int:
             opened.scenario, artefact.fidelity, arguments.data, partial(draw_progress, progress_bar.PacedBar())
         )
     lines = list(differences(artefact, recomputed))
-    output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
+    output.write_for_people("\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
     return FAILED if lines else 0
 
 

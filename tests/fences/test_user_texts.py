@@ -1,6 +1,6 @@
-"""Users' text files are read through engine/user_text.py alone: no other decoding, no other JSON or TOML of theirs.
+"""Users' files are opened by engine/paths.py alone, and their texts read by engine/user_text.py.
 
-`OWN` lists the modules that read what the program itself has written or ships, with what that is.
+`OWN` lists the modules that parse what the program itself has written or ships, with what that is; `OPENED` those that open it.
 """
 
 import ast
@@ -36,11 +36,32 @@ OWN = {
     "engine/validation/kept_numbers.py": "our cache, under its digest",
     "engine/version.py": "our pyproject.toml",
     "engine/workload/popularity.py": "shipped fits",
-    "engine/workload/readers/mapping.py": "the mark of a mapping that the explorer has saved",
     "pages/answers/stored_uploads.py": "the record of an upload, which we write",
     "pages/shell/own_parts.py": "canonical text of a part",
     "pages/ui/words.py": "our glossary",
 }
+DOOR = "engine/paths.py"
+OPENED = {
+    "engine/commands/output.py": "the null device",
+    "engine/measure/here/read_back.py": "shipped trials",
+    "engine/measure/here/trials.py": "parts that were read before",
+    "engine/service/kernels.py": "a lock",
+    "engine/workload/readers/parquet.py": "a file whose first bytes came through the door",
+    "engine/core/process.py": "the null device",
+    "engine/measure/drive.py": "a file that we have written",
+    "engine/measure/here/checkpoint.py": "a file that we have written",
+    "engine/service/stopped_runs.py": "a cancelled run of the store",
+    "engine/store/database.py": "the store",
+    "engine/store/files.py": "the store",
+    "engine/store/owner.py": "the store",
+    "engine/version.py": "our sources",
+    "engine/core/kernel_files.py": "kept kernels",
+    "engine/workload/readers/traces/unpacking.py": "a file that we have unpacked",
+    "pages/data_page/uploads.py": "an upload that we have stored",
+    "pages/answers/stored_uploads.py": "an upload that we have stored",
+    "pages/own_data/ways.py": "an upload that we have stored",
+}
+OPENERS, WRITING = ("ZipFile", "memory_map", "OSFile", "memmap", "ParquetFile"), frozenset("wax+")
 PARSERS = {"json": ("load", "loads", "JSONDecoder"), "tomllib": ("load", "loads")}
 
 
@@ -78,6 +99,70 @@ def test_no_other_module_reads_a_users_text() -> None:
     assert set(OWN) - set(places) == set(), "remove these from OWN: they read nothing any more"
 
 
+def openings(tree_nodes: tuple[ast.AST, ...] | list[ast.AST]) -> Iterator[int]:
+    """Yield the line of each call that opens a file by its path for reading."""
+    for node in tree_nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="open"), args=arguments) if not writes(arguments[1:]):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="os"), attr="open")):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(value=holder, attr="open"), args=arguments) if not (
+                is_archive(holder) or writes(arguments)
+            ):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(attr="read_bytes")):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[ast.Name(id=argument), *_]) if (
+                name in OPENERS and "path" in argument
+            ):
+                yield node.lineno
+
+
+def is_archive(holder: ast.AST) -> bool:
+    return isinstance(holder, ast.Name) and holder.id == "archive"
+
+
+def writes(arguments: list[ast.expr]) -> bool:
+    """Return whether the mode among the arguments of an `open` writes."""
+    modes = [argument.value for argument in arguments[:1] if isinstance(argument, ast.Constant)]
+    return any(isinstance(mode, str) and bool(WRITING & set(mode)) for mode in modes)
+
+
+def test_no_other_module_opens_a_users_file() -> None:
+    places = {
+        str(path): [*lines]
+        for path in (*files("engine"), *files("pages"), *files("emberpool"))
+        if str(path) != DOOR and (lines := [*openings(nodes(path))])
+    }
+    strange = {path: lines for path, lines in places.items() if path not in OPENED}
+    assert strange == {}, f"open users' files by open_regular of {DOOR}; what the program writes or ships belongs into OPENED"
+    assert set(OPENED) - set(places) == set(), "remove these from OPENED: they open nothing any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_opening"),
+    [
+        ("open(path)", True),
+        ("open(path, 'rb')", True),
+        ("path.open()", True),
+        ("path.open('rb')", True),
+        ("path.read_bytes()", True),
+        ("zipfile.ZipFile(path)", True),
+        ("ZipFile(path)", True),
+        ("np.memmap(path)", True),
+        ("os.open(path, flags)", True),
+        ("path.open('wb')", False),
+        ("open(path, 'w')", False),
+        ("archive.open(member)", False),
+        ("ZipFile(file)", False),
+        ("open_regular(path)", False),
+    ],
+)
+def test_an_opening_of_its_own_is_noticed(text: str, is_opening: bool) -> None:
+    assert bool([*openings([*ast.walk(ast.parse(text))])]) == is_opening
+
+
 @pytest.mark.parametrize(
     ("text", "is_reading"),
     [
@@ -95,3 +180,13 @@ def test_no_other_module_reads_a_users_text() -> None:
 )
 def test_a_parser_of_its_own_is_noticed(text: str, is_reading: bool) -> None:
     assert bool([*readings([*ast.walk(ast.parse(text))])]) == is_reading
+
+
+def test_commands_print_by_output_alone_which_escapes_what_others_wrote() -> None:
+    printing = {
+        str(path)
+        for path in files("engine/commands")
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+    assert printing == {"engine/commands/output.py", "engine/commands/progress_bar.py"}

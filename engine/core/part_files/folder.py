@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
+from ...paths import read_regular
 from ...user_text import read_toml_table
 from . import known
 from .canonical import canonical, digest
@@ -83,8 +84,8 @@ def read_folder(path: Path, shelf: ShippedParts, last_look: PartsFolder = NO_FOL
     files, misplaced = _files(path, shelf.kinds)
     contents: dict[Path, bytes] = {}
     for file in files.values():
-        with suppress(OSError), file.open("rb") as open_file:  # the file has just been removed, or cannot be read
-            contents[file] = open_file.read(MAX_FILE_BYTES + 1)
+        with suppress(BadFile):  # reading it as a part says why
+            contents[file] = read_regular(file, MAX_FILE_BYTES)
     is_unchanged = (
         last_look.path == path
         and last_look.contents == contents
@@ -188,9 +189,4 @@ class _Reading:
 
 def parsed(path: Path) -> Table:
     """Return the content of a part's file as a table; raises BadFile."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")
-        return read_toml_table(path)
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}; make it a text file that you may read.") from error
+    return read_toml_table(path, most_bytes=MAX_FILE_BYTES)

@@ -13,9 +13,9 @@ import numpy as np
 from pyarrow import array
 
 from ...errors import BadFile
+from ...paths import short_path
 from ...user_text import decoded_file, toml_table
 from ...workload.readers import mapping
-from ...workload.readers.blocks import short_path
 from ...workload.readers.cells import missing_cells
 from ...workload.readers.dialects import ARRAYS, Dialect, dialect_of, is_of_arrays, quotes_meaning, read_blocks
 from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of

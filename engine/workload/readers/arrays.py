@@ -16,8 +16,8 @@ from numpy.lib import format as npy
 from ...core.arithmetic import total
 from ...core.figures import count
 from ...errors import BadFile
+from ...paths import open_regular
 from . import conversions, mapping, zipped
-from .blocks import open_regular
 from .foreign import check_pointer
 from .mapped import count_touched
 from .recording import Recording, check_samples, file_beside
@@ -129,7 +129,7 @@ def _mapped(path: Path, kinds: str) -> Any:
     """Map one .npy file."""
     check_pointer(path)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header = zipped.read_header(file, path.name)
             _check_kind(path.name, header, kinds)
             data_nbytes = path.stat().st_size - header.nbytes

@@ -6,12 +6,10 @@ that the block cuts are in memory. All text formats are read through this module
 
 import gzip
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...core.figures import count
@@ -115,31 +113,6 @@ def _foreign(line: bytes) -> str:
     return " has NUL bytes, which are no text, and" if b"\0" in line else ""
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading.
-
-    A pipe is refused at once instead of waiting for its writer. Raises BadFile or OSError.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except (OSError, ValueError) as error:
-        cause = error.strerror if isinstance(error, OSError) else error
-        raise BadFile(f"{short_path(path)} cannot be read: {cause}; give a readable file.") from error
-    kind = os.fstat(handle).st_mode
-    if stat.S_ISREG(kind):
-        return os.fdopen(handle, "rb", buffering=0)
-    os.close(handle)
-    kind_text = next((word for is_it, word in KINDS if is_it(kind)), "no regular file")
-    raise BadFile(f"{short_path(path)} cannot be read: it is {kind_text}; give a regular file.")
-
-
-KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a pipe, which cannot be read twice"),
-    (stat.S_ISCHR, "a device, which has no end"),
-)
-
-
 def changed_refusal(name: str) -> BadFile:
     """Return the refusal of a file that changed while it was read."""
     return BadFile(f"{name} changed while it was read; read it again when it is complete.")
@@ -149,9 +122,3 @@ def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, na
     """Raise BadFile if a file was changed or replaced between two calls of stat."""
     if any(getattr(earlier_stat, field) != getattr(later_stat, field) for field in STAT_FIELDS):
         raise changed_refusal(name)
-
-
-def short_path(path: Path | str, max_letters: int = 120) -> str:
-    """Return a path cut to its last `max_letters` letters, for a message."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in str(path))
-    return text if len(text) <= max_letters else f"...{text[-max_letters:]}"

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UndescribedTable
+from ...paths import open_regular, short_path
 from . import array_table, arrays, foreign, formats, mapping, parquet
-from .blocks import Blocks, open_regular, short_path
+from .blocks import Blocks
 from .layouts import Layout
 from .recognition import HEAD
 from .records import LITERAL, MULTILINE

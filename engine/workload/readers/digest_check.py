@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import BadFile
-from ...paths import FileState, file_state
-from .blocks import short_path
+from ...paths import FileState, file_state, short_path
 from .formats import digest_of, parts_of_file
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import BadFile
+from ...paths import open_regular, short_path
 from ...user_text import json_content
 from . import conversions as ways
-from .blocks import open_regular, short_path
 from .conversions import Conversion
 
 POINTERS = (
@@ -97,7 +97,11 @@ def check_format(path: Path, name: str, head: bytes, packed: bool = False) -> No
 
 def check_zip(path: Path, name: str) -> None:
     """Raise BadFile for a zip archive that has no arrays."""
-    with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
+    with (
+        suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError),
+        open_regular(path) as file,
+        zipfile.ZipFile(file) as archive,
+    ):
         members = archive.namelist()
         if any(member.startswith("xl/") for member in members):
             raise foreign_refusal(name, "an Excel workbook", ways.SHEET)

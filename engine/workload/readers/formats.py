@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadFile, nearest_hint
+from ...paths import open_regular, short_path
 from . import arrays, foreign, mapping, recognition
-from .blocks import GZIP, Blocks, check_unchanged, open_regular, short_path
+from .blocks import GZIP, Blocks, check_unchanged
 from .layouts import TEXTS, YAMBDA, Layout
 from .recording import Recording
 from .samples import Watch, unwatched
@@ -172,7 +173,7 @@ def digest_of(path: Path) -> str:
         digests = []
         for data_file in parts_of_file(path):
             with open_regular(data_file) as file:
-                digests.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
+                digests.append(file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise BadFile(f"{short_path(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
     return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()

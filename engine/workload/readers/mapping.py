@@ -30,8 +30,8 @@ from typing import Any
 
 from ...core.figures import count
 from ...errors import BadFile, nearest_hint
-from ...paths import FileState, file_state
-from ...user_text import read_toml_table
+from ...paths import FileState, file_state, open_regular
+from ...user_text import decoded_file, read_toml_table
 from .layouts import ANCHORS, Layout
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, is_numbering
 from .records import LITERAL, MULTILINE, QUOTES
@@ -94,8 +94,8 @@ def _is_mapping(mapping_file: Path) -> bool:
     A faulty file counts as a mapping.
     """
     try:
-        keys = read_toml_table(mapping_file) if mapping_file.stat().st_size <= LARGEST else {}
-    except (OSError, BadFile):
+        keys = read_toml_table(mapping_file, most_bytes=LARGEST)
+    except BadFile:
         return True
     return not set(KEYS).isdisjoint(keys)
 
@@ -113,7 +113,7 @@ def _kept_place(path: Path) -> Path | None:
 @lru_cache(256)
 def _digest(path: Path, state: FileState) -> str:
     """Return the SHA-256 of a file, kept by its `state`, as the digest is needed many times."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
@@ -161,8 +161,8 @@ def is_saved(mapping_file: Path) -> bool:
     Only such a mapping may the explorer remove.
     """
     try:
-        mark, _, text = mapping_file.read_text(encoding="utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
+        mark, _, text = decoded_file(mapping_file, most_bytes=LARGEST).partition("\n")
+    except BadFile:
         return False
     return mark == _mark(text)
 
@@ -196,12 +196,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     mapping_file = place(path)
     if mapping_file is None:
         return {}
-    try:
-        if mapping_file.stat().st_size > LARGEST or not mapping_file.is_file():
-            raise BadFile(f"{mapping_file.name} is not a mapping, which is a short text; remove the file.")
-        mapping_content = read_toml_table(mapping_file, mapping_file.name)
-    except OSError as error:
-        raise BadFile(f"{mapping_file.name} cannot be read: {error.strerror}; make it a file that you may read.") from error
+    mapping_content = read_toml_table(mapping_file, mapping_file.name, LARGEST)
     for key in mapping_content:
         if key not in KEYS:
             raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest_hint(key[:40], KEYS)}")

@@ -21,6 +21,7 @@ from numpy.lib import format as npy
 from ...core import figures
 from ...core.arithmetic import total
 from ...errors import BadFile
+from ...paths import open_regular
 from .mapped import map_array
 from .samples import Watch, temporary_file, too_large_refusal, unwatched
 
@@ -142,7 +143,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
         )
     if member.compress_type != zipfile.ZIP_STORED:
         return array_header, None
-    with path.open("rb") as raw:
+    with open_regular(path) as raw:
         raw.seek(member.header_offset)
         signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(raw.read(LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":
@@ -179,7 +180,7 @@ def _write(path: Path, file: BinaryIO, piece: bytes) -> None:
 @contextmanager
 def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, OSError, EOFError, struct.error, zlib.error, ValueError, KeyError, RuntimeError) as error:
         raise BadFile(f"{path.name} is a damaged or cut off .npz file: {str(error)[:120]}; copy it again.") from error

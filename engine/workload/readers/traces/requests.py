@@ -19,8 +19,9 @@ import numpy as np
 from ....core import figures
 from ....core.arrays import Flags, Ints, Words
 from ....errors import BadFile
+from ....paths import open_regular, short_path
 from .. import conversions
-from ..blocks import GZIP, Blocks, open_regular, short_path
+from ..blocks import GZIP, Blocks
 from ..foreign import foreign_refusal
 from ..mapped import count_touched, map_array
 from ..mapping import place

@@ -20,7 +20,8 @@ import numpy as np
 
 from ....core.arrays import Ints, Words
 from ....errors import BadFile
-from ..blocks import GZIP, open_regular, short_path
+from ....paths import open_regular, short_path
+from ..blocks import GZIP
 from ..mapped import count_touched, map_array
 from ..recording import token_words
 from ..samples import Watch, unwatched
@@ -131,9 +132,9 @@ def is_trace(path: Path) -> bool:
     """Return whether a file was saved by PyTorch, by its name or content."""
     if path.name.endswith((".pt", ".pt.gz")):
         return True
-    with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        if path.is_file() and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
+    with suppress(zipfile.BadZipFile, BadFile, OSError, ValueError, NotImplementedError), open_regular(path) as file:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
                 return any(name.endswith("/data.pkl") for name in archive.namelist())
     return False
 
@@ -143,7 +144,7 @@ def read_lookups(path: Path, watch: Watch = unwatched) -> LookupTrace:
     name = short_path(path.name)
     try:
         with ExitStack() as stack:
-            plain_file = stack.enter_context(open_regular(path))
+            plain_file: BinaryIO = stack.enter_context(open_regular(path))
             if plain_file.read(len(GZIP)) == GZIP:
                 plain_file = stack.enter_context(open_unpacked(plain_file, name, _size, watch))
             if not zipfile.is_zipfile(plain_file):

@@ -24,7 +24,8 @@ from typing import BinaryIO
 from ....core.arithmetic import total
 from ....core.figures import figure
 from ....errors import BadFile
-from ..blocks import changed_refusal, short_path
+from ....paths import short_path
+from ..blocks import changed_refusal
 from ..samples import Watch, unwatched
 
 FOLDER = Path(".emberpool/unpacked")
