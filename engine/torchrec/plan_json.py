@@ -13,6 +13,7 @@ import numpy as np
 from ..core.arithmetic import total
 from ..core.figures import count
 from ..errors import BadInput, nearest_hint
+from ..version import PROGRAM
 from .embedding_tables import TorchRecTable
 from .kernels import FUSED_UVM_CACHING, KERNELS, CacheSettings
 from .layout_rules import (
@@ -115,7 +116,7 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
             table, f"it lies on rank {excess_rank}, but there are {count(layout.num_ranks)}; give the topology of the plan"
         )
     if fault := listing_fault(table, sharding_type, shards, layout):
-        raise _plan_error(table, f"{fault}; plan it anew, by `torchrec --plan` or TorchRec's planner")
+        raise _plan_error(table, f"{fault}; plan it anew, by `{PROGRAM} torchrec --plan` or TorchRec's planner")
     ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
     cache = _read_cache(table, content.get("cache_params"))
     return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == FUSED_UVM_CACHING else None)
