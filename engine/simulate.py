@@ -21,7 +21,7 @@ from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read_file
-from .workload.readers.recording import Recording
+from .workload.readers.recording import Recording, copies_note
 from .workload.source import num_batches, repeats_warning, shared_source
 
 
@@ -69,7 +69,16 @@ def _simulate(
     meter = Meter(progress, batches)
     if resume and training:
         meter.resume(resume.curve, resume.batches_done)  # the progress until training goes on
-    notes = tuple(filter(None, (repeats_warning(s, origin), numbering_note(s, file) if file else "")))
+    notes = tuple(
+        filter(
+            None,
+            (
+                repeats_warning(s, origin),
+                numbering_note(s, file) if file else "",
+                copies_note(file.name, file.label_copies) if file else "",
+            ),
+        )
+    )
     lengths = file.mean_lengths * s.model.field_copies if file else ()
 
     def on_progress(step_name: str, finishes: bool) -> None:

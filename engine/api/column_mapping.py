@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from ..core.figures import count
 from ..errors import BadInput, nearest_hint
-from ..workload.readers.guess import WORDS, Guess
+from ..workload.readers.guess import Guess
+from ..workload.readers.labels import copies_of, is_label_name
 from ..workload.readers.mapping import MOST_COLUMNS
 from ..workload.readers.mapping_text import guess_roles as guessed_columns
 from .arrow_columns import is_list, plain_type
@@ -116,7 +118,15 @@ def guess(head: Any) -> Columns:
     numbers with a point are dense. Whole numbers and times are guessed as in a file.
     """
     label, seem = _label(head.schema.names), {column.name: column for column in guess_columns(head)}
-    roles = {field.name: _role(field, seem[field.name], head.column(field.name)) for field in head.schema if field.name != label}
+    left_out = _left_out(head, label)
+    if left_out:
+        are = (
+            "is left out, as its name or its first rows are" if len(left_out) == 1 else "are left out, as names or first rows are"
+        )
+        way = f"name such a column in mapping to use it: {EXAMPLE}"
+        warnings.warn(f"{names_text(left_out)} of data {are} like those of the label {label!r}; {way}.", stacklevel=2)
+    inputs = [field for field in head.schema if field.name not in (label, *left_out)]
+    roles = {field.name: _role(field, seem[field.name], head.column(field.name)) for field in inputs}
     mapping: dict[str, Any] = {"label": label}
     mapping |= {key: [name for name, role in roles.items() if role == key] for key in ("ids", "dense")}
     times = [name for name, role in roles.items() if role == "time"]
@@ -134,8 +144,20 @@ def guess_columns(head: Any) -> list[Guess]:
 
     The rules are those for a file's columns.
     """
-    cells = {name: ["" if cell is None else str(cell) for cell in head.column(name).to_pylist()] for name in head.schema.names}
+    cells = {name: cells_of(head, name) for name in head.schema.names}
     return guessed_columns(cells, [field.name for field in head.schema if is_list(field.type)])
+
+
+def _left_out(head: Any, label: str) -> list[str]:
+    """Return the columns that are no inputs: those named like a label beside the label, and copies of it."""
+    cells = {field.name: cells_of(head, field.name) for field in head.schema if not is_list(field.type)}
+    copies = copies_of(label, cells) if label in cells else ()
+    return [name for name in head.schema.names if name != label and (is_label_name(name) or name in copies)]
+
+
+def cells_of(head: Any, name: str) -> list[str]:
+    """Return a column's cells as texts, missing ones as empty texts."""
+    return ["" if cell is None else str(cell) for cell in head.column(name).to_pylist()]
 
 
 def _label(names: list[str]) -> str:
@@ -144,7 +166,7 @@ def _label(names: list[str]) -> str:
     Names are those of LABELS, or else those in files.
     """
     labels = [name for name in names if name.lower() in LABELS]
-    labels = labels or [name for name in names if WORDS["label"].search(name.lower())]
+    labels = labels or [name for name in names if is_label_name(name)]
     if len(labels) != 1:
         doubt = f"{' and '.join(labels)} could each be the label" if labels else f"No column of data has a name like {LABELS[0]}"
         raise BadInput(f"{doubt}; its columns are {names_text(names)}. Name their roles in mapping: {EXAMPLE}.")

@@ -220,10 +220,6 @@ def test_an_open_frame_is_refused_with_its_row_in_a_sentence():
         fit(frame, mapping={"label": "y", "ids": ["a"], "time": "t"})
 
 
-def test_times_that_are_dense_features_too_are_compared_exactly(tmp_path):
-    assert order(log(tmp_path / "a.csv", TEXTS["nanoseconds"], 'dense = ["t"]\n')) == list(range(COUNT))
-
-
 CLOSE = {
     "decimals": [f"1700000000.{n:09d}" for n in range(COUNT)],
     "beyond 2^63": [str(2**63 - 50 + n) for n in range(COUNT)],

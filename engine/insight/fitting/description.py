@@ -5,6 +5,7 @@ A guess says which role a column has. The guesses of all columns make a mapping 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ...workload.readers.cells import missing_cells
 from ...workload.readers.dialects import ARRAYS, Dialect, dialect_of, is_of_arrays, quotes_meaning, read_blocks
 from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of
 from ...workload.readers.guess import Guess
-from ...workload.readers.ids import id_tokens
+from ...workload.readers.ids import Place, id_tokens
 from ...workload.readers.layouts import Layout
 from ...workload.readers.lists import ListTexts, is_list
 from ...workload.readers.mapping_text import as_toml, left_out_notes, mappable_guesses
@@ -98,10 +99,10 @@ class ColumnCounts:
             self.index.drop()
         self._lists = ListTexts(separator) if separator else None
 
-    def add(self, column: Any) -> None:
+    def add(self, column: Any, place: Place) -> None:
         """Count a block of the column's cells.
 
-        Cells of a type that cannot be an id are not counted.
+        `place` returns the place of a cell for a refusal. Cells of a type that cannot be an id are not counted.
         """
         if not self._usable:
             self.missing += column.null_count
@@ -112,7 +113,8 @@ class ColumnCounts:
         if lacks.any():
             column = column.filter(array(~lacks))
         if self._lists:
-            column = self._lists(column, str)
+            rows = np.flatnonzero(~lacks)
+            column = self._lists(column, lambda row: place(int(rows[row])))
         while is_list(column.type):
             column = column.flatten()
         try:
@@ -171,7 +173,8 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
         guessed = [_guess_by_layout(dialect.layout, column) for column in guessed]
     else:
         usable = [column for column in guessed if is_mappable(first_block.columns[column.name].type, of_arrays)]
-        mapped_columns, notes = {column.name: column for column in mappable_guesses(usable)}, tuple(left_out_notes(usable))
+        mapped_columns = {column.name: column for column in mappable_guesses(usable)}
+        notes = (*dialect.notes, *left_out_notes(usable))
         guessed = [mapped_columns.get(column.name, column) for column in guessed]
     parts = {column.name: "" if is_list(first_block.columns[column.name].type) else column.separator for column in guessed}
     counts = {
@@ -181,7 +184,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
     for rows in chain([first_block], blocks) if is_counted else ():
         records += len(rows.lines)
         for name, column in rows.columns.items():
-            counts[name].add(column)
+            counts[name].add(column, partial(rows.place, name))
         drop_largest([count.index for count in counts.values()])
     columns = tuple(
         ColumnDescription(

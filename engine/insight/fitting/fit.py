@@ -78,6 +78,7 @@ class GeneratorFit:
     dense: dense features of a sample; None where the file has none.
     columns: the file's column of each table; () where the columns are not known.
     histories: the fit of users' histories; None where the file states none.
+    label_copies: the inputs that are copies of the label in the file's first rows.
     """
 
     name: str
@@ -93,6 +94,7 @@ class GeneratorFit:
     dense: int | None
     columns: tuple[str, ...] = ()
     histories: HistoryFit | None = None
+    label_copies: tuple[str, ...] = ()
 
     def title(self, table: int) -> str:
         """Return the name of a table's column, or "table 3", counted from 1."""
@@ -215,6 +217,7 @@ def _fit(
         dense,
         log.fields if log else (),
         histories,
+        log.label_copies if log else (),
     )
 
 

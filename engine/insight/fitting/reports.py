@@ -14,6 +14,7 @@ from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
 from ...scenario.sequences import sequence_note
 from ...version import PROGRAM
+from ...workload.readers.recording import copies_note
 from .counting import TOP_SHARES, Lookups
 from .fit import SHARES, GeneratorFit, TableFit
 from .histories.report import history_sentences, history_warnings
@@ -75,6 +76,8 @@ def hit_rate_rows(fitted: GeneratorFit) -> list[Row]:
 
 def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the fit."""
+    if note := copies_note(fitted.name, fitted.label_copies):
+        yield note
     if sequences := sequence_note([0 if table_fit.bags.is_history else table_fit.bags.mean for table_fit in fitted.tables]):
         yield sequences
     if fitted.histories:

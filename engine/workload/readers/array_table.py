@@ -15,7 +15,7 @@ import pyarrow
 from ...core.arithmetic import total
 from ...core.figures import count
 from ...errors import BadFile, UndescribedTable
-from . import conversions, zipped
+from . import conversions, mapping, zipped
 from .first_cells import mapping_of_types
 from .foreign import foreign_refusal
 from .layouts import Layout
@@ -72,6 +72,7 @@ def _open_arrays(
         )
     if not next(iter(lengths.values())):
         raise BadFile(f"{name} has 0 samples; give arrays with samples.")
+    _check_apart(name, layout, places)
     arrays = {array: zipped.archive_array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, places)
     return arrays, {column: _place(name, layout, headers, column) for column in layout.read_columns}, layout
@@ -122,6 +123,17 @@ def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str
             f"{column[:40]}.0."
         )
     return array, 0 if axes == 2 and header.shape[1] == 1 else part
+
+
+def _check_apart(name: str, layout: Layout, places: Mapping[str, tuple[str, int | None]]) -> None:
+    """Raise BadFile where two roles take the same column of an array, such as the label `x.0` and dense features `x`."""
+    role_by_place: dict[tuple[str, int | None], str] = {}
+    for role, columns in layout.roles.items():
+        for array, part in (places[column] for column in columns if column):
+            for (other_array, other_part), first in role_by_place.items():
+                if first != role and array == other_array and (part == other_part or None in (part, other_part)):
+                    raise mapping.twice_refusal(name, f"{array}.{part or other_part or 0}", first, role)
+            role_by_place[array, part] = role
 
 
 def _shape_text(header: Header) -> str:

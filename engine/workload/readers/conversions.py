@@ -120,6 +120,14 @@ LINE_ENDS = _by_shell("tr '\\r' '\\n' < {file} > {new}", "write it again with li
 COLONS = _by_script(scripts.as_csv(r"line.rstrip('\r\n').split('::')"), "write it as CSV, in Python:", ".csv")
 BLANKS = _by_script(scripts.as_csv(r"re.split(' +', line.strip(' \r\n'))"), "write it as CSV, in Python:", ".csv")
 COMMENTS = _by_shell("grep -v '^#' {file} > {new}", "take the lines that begin with # away:", ".csv")
+BLANK_START = _by_shell(
+    r"sed '1s/^\xef\xbb\xbf//; /[^[:space:]]/,$!d' {file} > {new}", "take the blank lines at its start away:", ".csv"
+)
+ONE_LINE = _by_shell(
+    "tr -s ',;| \\t\\r' '\\n' < {file} > {new}",
+    f"if it is a trace, write an id a line, for `{PROGRAM} workload fit` and `{PROGRAM} workload count`:",
+    ".txt",
+)
 TITLE = _by_shell("tail -n +2 {file} > {new}", "take the first line away:", ".csv")
 NETFLIX = _by_shell(
     "(echo movie,user,rating,date; awk -F: '/:$/ {movie = $1; next} {print movie \",\" $0}' {file}) > {new}",

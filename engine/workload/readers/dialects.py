@@ -35,6 +35,7 @@ class Dialect:
     header: the names of all columns if the file has no header, else ().
     delimiter: the character between the cells of a text.
     quotes: the meaning of quotation marks in a text; see `records`.
+    notes: a sentence for each column that cannot be read.
     """
 
     format: str
@@ -43,6 +44,7 @@ class Dialect:
     header: tuple[str, ...] = ()
     delimiter: str = ","
     quotes: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def is_of_arrays(path: Path) -> bool:
@@ -82,7 +84,7 @@ def dialect_of(path: Path) -> Dialect:
     header_line = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
     names = columns or header_cells(header_line, delimiter, quotes)
     unique_names = tuple(column for column in names if column and names.count(column) == 1)
-    return Dialect(TEXT, layout, unique_names, columns, delimiter, quotes)
+    return Dialect(TEXT, layout, unique_names, columns, delimiter, quotes, () if layout else rows.unread_columns)
 
 
 def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:

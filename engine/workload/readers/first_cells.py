@@ -11,7 +11,7 @@ from pyarrow import ArrowException, BaseExtensionType, types
 
 from .guess import SAMPLE, Guess
 from .lists import is_list
-from .mapping_text import as_toml, guess_roles, mappable_guesses
+from .mapping_text import as_comments, as_toml, guess_roles, has_ids, left_out_notes, mappable_guesses
 
 EXAMPLES = 5  # cells of a list that are shown
 
@@ -64,7 +64,9 @@ def mapping_of_types(columns: Mapping[str, Any], of_arrays: bool = False) -> str
     """
     usable = {name: column for name, column in columns.items() if is_mappable(column.type, of_arrays)}
     cells = {name: texts_of(column) for name, column in usable.items() if not is_list(column.type)}
-    return as_toml(mappable_guesses(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""
+    guessed = guesses_of(usable, cells, of_arrays=of_arrays)
+    mappable = mappable_guesses(guessed)
+    return as_comments(left_out_notes(guessed)) + as_toml(mappable) if has_ids(mappable) else ""
 
 
 def texts_of(column: Any) -> list[str]:

@@ -9,11 +9,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ...errors import BadFile
 from ...paths import open_regular, short_path
 from ...user_text import json_content
 from . import conversions as ways
+from .blocks import MARK
 from .conversions import Conversion
 
 POINTERS = (
@@ -112,11 +114,11 @@ def check_zip(path: Path, name: str) -> None:
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
     """Raise BadFile for a text whose first lines are those of an unsupported format."""
-    text = text.removeprefix("\ufeff")
+    text = text.lstrip("\ufeff \t\r\n")
     first_line = text.partition("\n")[0][: LONG_LINE + 1].strip()
     likeness: tuple[str, Conversion, tuple[str, ...]] | None = None
     if first_line.startswith(("{", "[")):
-        likeness = _json(first_line)
+        likeness = _json(first_line, text)
     elif ARFF.match(text):
         likeness = "an ARFF file", ways.ARFF, ()
     else:
@@ -149,11 +151,35 @@ def encoding_refusal(place: str, name: str, text: bytes, error: UnicodeDecodeErr
     return BadFile(f"{sentence}; {conversion.words}", remedy=conversion.remedy(name))
 
 
-def _json(first_line: str) -> tuple[str, Conversion, tuple[str, ...]]:
+def check_start(name: str, head: bytes, packed: bool) -> None:
+    """Raise BadFile for a text that begins with a blank line.
+
+    The line would hide the text's format or its header.
+    """
+    first_line, end, rest = head.removeprefix(MARK).partition(b"\n")
+    if not end or first_line.strip() or not rest.strip():
+        return
+    check_text(name, head.decode("utf-8", "replace"), packed)
+    conversion = ways.GUNZIP if packed else ways.BLANK_START
+    raise BadFile(f"{name}:1: the line is blank; {conversion.words}", remedy=conversion.remedy(name))
+
+
+def _json(first_line: str, text: str) -> tuple[str, Conversion, tuple[str, ...]]:
     """Return a JSON-like text's format by its first line, the conversion, and the columns."""
     if re.match(r"\{u?'", first_line):
         return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
+    with suppress(ValueError, RecursionError):
+        if not _has_rows(json.loads(text)):
+            return "JSON of settings, without rows of equal columns", ways.ROWS, ()
     return "JSON", ways.JSON, tuple(_keys(first_line))
+
+
+def _has_rows(document: Any) -> bool:
+    """Return whether a JSON document has rows: a list, lists of one length by column, or the cells of one row."""
+    if not isinstance(document, dict) or isinstance(document.get("data"), list):
+        return isinstance(document, dict | list) and bool(document)
+    lengths = {len(cells) if isinstance(cells, dict | list) else None for cells in document.values()}
+    return len(lengths) == 1 and 0 not in lengths
 
 
 def masked_crc(payload: bytes) -> bytes:

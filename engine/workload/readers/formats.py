@@ -118,6 +118,7 @@ def text_layout(path: Path, mapping_content: dict[str, Any], head: bytes, packed
     format_name = str(mapping_content.get("format", ""))
     base = BY_NAME.get(format_name)
     foreign.check_line_ends(short_path(path.name), head, packed)
+    foreign.check_start(short_path(path.name), head, packed)
     if format_name and not base and format_name != "criteo":
         raise _other_format(path, format_name, "a text")
     if not base and (not mapping_content or format_name == "criteo"):

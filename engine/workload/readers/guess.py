@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...errors import BadFile
+from .labels import copies_of, is_label_name, label_rule, plain_name, truth
+from .notations import foreign_notation
 from .records import is_number
 
 Role = Literal["label", "id", "list", "user", "event", "number", "time", "text", "constant"]
@@ -21,9 +23,6 @@ NAMED_TIME = re.compile(  # a date that names its month or weekday
 WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")
 BRACKETED = re.compile(r"[\[({].*[\])}]", re.S)
 WORDS: Mapping[Role, re.Pattern[str]] = {
-    "label": re.compile(
-        r"^(is_?)?(label|click(ed)?|clk|target|y|conversion|converted|purchased?|bought|liked?|like|install(ed)?)$"
-    ),
     "time": re.compile(r"(^|_)(time|timestamp|ts|date|datetime|day|hour|unix|created|updated)(_|$)|time(stamp)?(ms)?$|_at$"),
     "id": re.compile(
         r"(^|_)(u?id|uuid|key|code|user|item|movie|product|video|ad|site|device|sku|asin|hash|cat|category)s?$"
@@ -49,12 +48,22 @@ class Guess:
     role: the role: label, id, list, number, time, text or constant; or, as a user may say, the user or an event of a history.
     separator: the text between the ids of a list, or of a history's events.
     rule: the rule of a label such as ">= 4", or the format of a time.
+    note: a sentence for the user on what is in doubt.
+    withheld: True for a column that no guess may make an input, such as one named like the label.
     """
 
     name: str
     role: Role
     separator: str = ""
     rule: str = ""
+    note: str = ""
+    withheld: bool = False
+
+
+def is_known_name(name: str) -> bool:
+    """Return whether files often give a column such a name."""
+    word = plain_name(name)
+    return is_label_name(name) or any(pattern.search(word) for pattern in (*WORDS.values(), RATING, EVENT))
 
 
 def guess_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
@@ -69,38 +78,73 @@ def guess_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
         guesses_by_name[name] = Guess(name, "text")
     for name, guess in guesses_by_name.items():
         if guess.role == "label" and (label is None or name != label.name):
-            guesses_by_name[name] = Guess(name, "id")
+            guesses_by_name[name] = _second_label(guess, label)
     if label:
         guesses_by_name[label.name] = label
+        for name in copies_of(label.name, columns):
+            note = f"{name} is left out: in the first rows it is a copy of the label {label.name}, which no input may show."
+            guesses_by_name[name] = Guess(name, "text", note=note, withheld=True)
     return tuple(guesses_by_name.values())
+
+
+def _second_label(guess: Guess, label: Guess | None) -> Guess:
+    """Return the guess of a column of 0 and 1 beside the label: an id, unless it is named like a label itself."""
+    if not guess.withheld or label is None:
+        return Guess(guess.name, "id")
+    note = (
+        f"{guess.name} is left out: it is named like a label, as {label.name} is; write it among ids or dense if it is an input."
+    )
+    return Guess(guess.name, "text", note=note, withheld=True)
+
+
+def _named_label(name: str, texts: Sequence[str]) -> Guess:
+    """Return the guess of a column that is named like the label."""
+    if len(set(texts)) < 2:
+        note = f"{name} is named like the label, but has only one value in the first rows, so it is left out."
+        return Guess(name, "constant", note=note, withheld=True)
+    rule, note = label_rule(name, texts)
+    return Guess(name, "text" if rule is None else "label", rule=rule or "", note=note, withheld=True)
 
 
 def _guess(name: str, cells: Sequence[str]) -> Guess:
     """Return the guess of a column, without a look at the other columns."""
     texts = [cell for cell in cells if cell]
-    word = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip()
-    distinct = len(set(texts))
-    if distinct < 2:
+    if is_label_name(name):
+        return _named_label(name, texts)
+    if len(set(texts)) < 2:
         return Guess(name, "constant")
-    numeric = all(map(is_number, texts))
-    is_whole = numeric and all(map(WHOLE_NUMBER.fullmatch, texts))
-    if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in texts):
-        return _time(name, texts)
-    if not numeric and NAMED_TIME.match(texts[0]) and (guess := _time(name, texts)).role == "time":
+    word, numeric = plain_name(name), all(map(is_number, texts))
+    if not numeric and (guess := _moment(name, texts)):
         return guess
-    if set(map(_truth, texts)) == {0, 1} and not WORDS["id"].search(word):
+    if set(map(truth, texts)) == {0, 1} and not WORDS["id"].search(word):
         return Guess(name, "label")
-    if numeric and WORDS["time"].search(word):
+    return _number(name, word, texts) if numeric else _text(name, word, texts)
+
+
+def _number(name: str, word: str, texts: Sequence[str]) -> Guess:
+    """Return the guess of a column of numbers."""
+    if WORDS["time"].search(word):
         return Guess(name, "time")
-    if WORDS["number"].search(word) and numeric:
+    if WORDS["number"].search(word) or not all(map(WHOLE_NUMBER.fullmatch, texts)):
         return Guess(name, "number")
-    if not numeric and (separator := _separator(texts)):
-        return Guess(name, "list", separator)
-    if numeric and not is_whole:
-        return Guess(name, "number")
-    if not numeric and _is_prose(word, texts):
-        return Guess(name, "text")
     return Guess(name, "id")
+
+
+def _text(name: str, word: str, texts: Sequence[str]) -> Guess:
+    """Return the guess of a column of texts: lists, ids, or a text that is left out."""
+    if fault := foreign_notation(texts):
+        return Guess(name, "text", note=f"{name} is left out: its cells, such as {texts[0][:24]!r}, {fault}.", withheld=True)
+    if separator := _separator(texts):
+        return Guess(name, "list", separator)
+    return Guess(name, "text" if _is_prose(word, texts) else "id")
+
+
+def _moment(name: str, texts: Sequence[str]) -> Guess | None:
+    """Return the guess of a column whose texts look like dates or times, None for other texts."""
+    if all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in texts):
+        return _time(name, texts)
+    guess = _time(name, texts) if NAMED_TIME.match(texts[0]) else None
+    return guess if guess and guess.role == "time" else None
 
 
 def _time(name: str, cells: Sequence[str]) -> Guess:
@@ -120,12 +164,6 @@ def _time(name: str, cells: Sequence[str]) -> Guess:
         formats = time_formats(texts)
         return Guess(name, "time", rule=formats[0]) if formats else Guess(name, "text")
     return Guess(name, "time")
-
-
-def _truth(cell: str) -> int | None:
-    if is_number(cell):
-        return int(float(cell)) if float(cell) in (0, 1) else None
-    return {"true": 1, "false": 0}.get(cell.lower())
 
 
 def _separator(cells: Sequence[str]) -> str:
@@ -154,17 +192,20 @@ def _is_prose(word: str, cells: Sequence[str]) -> bool:
 
 def _label(guesses_by_name: Mapping[str, Guess], columns: Mapping[str, Sequence[str]]) -> Guess | None:
     """Return the guess of the label, with its rule: by the columns' names, then by their cells."""
-    words = {name: re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower().strip() for name in guesses_by_name}
     binary = [name for name, guess in guesses_by_name.items() if guess.role == "label"]
     for name in binary:
-        if WORDS["label"].search(words[name]):
-            return Guess(name, "label")
-    for name in guesses_by_name:
+        if guesses_by_name[name].withheld:
+            return guesses_by_name[name]
+    for name, guess in guesses_by_name.items():
         cells = [cell.strip() for cell in columns[name][:SAMPLE] if cell.strip()]
-        if EVENT.search(words[name]) and 2 <= len(set(cells)) <= MAX_CLASSES and not all(map(is_number, cells)):
+        if guess.withheld:
+            continue
+        if EVENT.search(plain_name(name)) and 2 <= len(set(cells)) <= MAX_CLASSES and not all(map(is_number, cells)):
             return Guess(name, "label", rule=_event_rule(cells))
-        if RATING.search(words[name]) and cells and all(map(is_number, cells)) and len(set(cells)) > 1:
+        if RATING.search(plain_name(name)) and cells and all(map(is_number, cells)) and len(set(cells)) > 1:
             return Guess(name, "label", rule=f">= {_threshold(list(map(float, cells))):g}")
+    if any(guess.withheld and guess.role == "text" for guess in guesses_by_name.values()):
+        return None  # the named label is asked about, and no other column may take its place
     ends = [
         name for name in (*[*guesses_by_name][:1], *[*guesses_by_name][-1:]) if name in binary
     ]  # where labels stand by custom

@@ -64,12 +64,19 @@ class Layout:
 
     @property
     def numbers_alone(self) -> tuple[str, ...]:
-        """The columns of dense features that have no other role.
+        """The columns of dense features that do not filter rows.
 
         In all other columns each character counts.
         """
-        other_columns = {self.label, self.time, *self.ids, *self.row_filter[:1]}
-        return tuple(column for column in self.dense if column not in other_columns)
+        return tuple(column for column in self.dense if column not in self.row_filter[:1])
+
+    @property
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of each role.
+
+        Columns of the user and of events are among the ids.
+        """
+        return {"label": (self.label,), "time": (self.time,), "ids": self.ids, "dense": self.dense}
 
     @property
     def read_columns(self) -> tuple[str, ...]:

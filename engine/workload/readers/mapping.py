@@ -265,6 +265,7 @@ def _check(name: str, mapped_layout: Layout) -> None:
         )
     _check_histories(name, mapped_layout)
     _check_once(name, mapped_layout)
+    _check_roles(name, mapped_layout)
 
 
 def _check_histories(name: str, mapped_layout: Layout) -> None:
@@ -296,6 +297,22 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
                 f"{name}: column {column[:40]!r} does not stand exactly once in columns; "
                 f"{nearest_hint(column[:40], mapped_layout.columns)}"
             )
+
+
+def _check_roles(name: str, mapped_layout: Layout) -> None:
+    """Raise BadFile for a column that has two roles, such as a label that is an input too."""
+    roles: dict[str, str] = {}
+    for role, columns in mapped_layout.roles.items():
+        for column in filter(None, columns):
+            if first := roles.get(column):
+                raise twice_refusal(name, column, first, role)
+            roles[column] = role
+
+
+def twice_refusal(name: str, column: str, first: str, second: str) -> BadFile:
+    """Return the refusal of a column with two roles, by the mapping `name`."""
+    cause = "an input that shows the label makes training look perfect" if first == "label" else "a column has one role"
+    return BadFile(f"{name}: column {column[:40]!r} is both {first} and {second}; {cause}: remove it from {second}.")
 
 
 def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_keys: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ The guess is made from the names of the columns and the first rows.
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ...core.figures import count
 from .guess import Guess, Role, guess_columns
@@ -25,13 +25,22 @@ def mapping_text(
     rows: Sequence[Row] = (),
     quotes: str = QUOTED,
     lists: Collection[str] = (),
+    notes: Iterable[str] = (),
 ) -> str:
     """Return a guessed mapping of columns as TOML.
 
+    Above it stand `notes`, and those of the guess, as comments.
     The roles are guessed from the names and the first `rows`. The columns in `lists` have a list type, so they need no separator.
     """
     cells = {name: [row[index] for row in rows] for index, name in enumerate(columns) if columns.count(name) == 1}
-    return as_toml(mappable_guesses(guess_roles(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
+    guessed = guess_roles(cells, lists, headerless)
+    text = as_toml(mappable_guesses(guessed), delimiter, columns if headerless else (), quotes)
+    return as_comments((*notes, *left_out_notes(guessed))) + text
+
+
+def as_comments(notes: Iterable[str]) -> str:
+    """Return sentences as comment lines of a mapping."""
+    return "".join(f"# {''.join(filter(str.isprintable, note))}\n" for note in notes)
 
 
 def guess_roles(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
@@ -54,9 +63,15 @@ def mappable_guesses(guessed: Sequence[Guess]) -> list[Guess]:
 
 
 def left_out_notes(guessed: Sequence[Guess]) -> Iterator[str]:
-    """Yield a sentence for each useful column that a mapping cannot name."""
+    """Yield a sentence for each column in doubt.
+
+    Useful columns that a mapping cannot name get a sentence too.
+    """
     mapped_guesses = {column.name: column for column in mappable_guesses(guessed)}
     for column in guessed:
+        if column.note and mapped_guesses[column.name].role == column.role:
+            yield column.note
+            continue
         if column.role == "list" and mapped_guesses[column.name].role == "text":
             mark = next(guess.separator for guess in mapped_guesses.values() if guess.role == "list")
             cause = f"its lists are parted by {column.separator!r}, others by {mark!r}, and a mapping names one"
@@ -105,13 +120,19 @@ def _array(values: Sequence[str]) -> str:
 def _with_ids(guessed: Sequence[Guess]) -> Sequence[Guess]:
     """Return guesses with at least one column of ids.
 
-    Without one, ids are the columns of texts or of one value, else of numbers, else of times and labels.
+    Without one, ids are the columns of texts or of one value, else of numbers, else of times and labels. A label that is named
+    like one never is.
     """
     for roles in ((), ("text", "constant"), ("number",), ("time", "label")):
-        guessed = [Guess(column.name, "id") if column.role in roles else column for column in guessed]
-        if any(column.role in ("id", "list") for column in guessed):
+        guessed = [Guess(column.name, "id") if column.role in roles and not column.withheld else column for column in guessed]
+        if has_ids(guessed):
             break
     return guessed
+
+
+def has_ids(guessed: Sequence[Guess]) -> bool:
+    """Return whether a guess has a column of ids."""
+    return any(column.role in ("id", "list") for column in guessed)
 
 
 def _of_one_separator(guessed: Sequence[Guess]) -> list[Guess]:
@@ -134,5 +155,7 @@ def _by_custom(guessed: Sequence[Guess]) -> list[Guess]:
     name_patterns: dict[Role, re.Pattern[str]] = {"number": COUNT, "id": CATEGORY}
     return [
         next((Guess(column.name, role) for role, pattern in name_patterns.items() if pattern.fullmatch(column.name)), column)
+        if not column.withheld
+        else column
         for column in guessed
     ]

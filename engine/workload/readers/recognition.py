@@ -71,6 +71,7 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
     except UnicodeDecodeError as error:
         line = 1 + head.count(b"\n", 0, error.start)
         raise foreign.encoding_refusal(f"{name}:{line}", name, head, error, packed) from error
+    _check_lines(name, head, rows, packed)
     length_fault = f"is longer than {count(HEAD)} bytes" if b"\n" not in head and len(head) == HEAD else ""
     if b"\0" in head:
         line = 1 + head.count(b"\n", 0, head.index(b"\0"))
@@ -83,6 +84,15 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
         raise BadFile(
             f"{name}:1: {first_line[:40]!r} {fault}; write one sample per line, with columns separated by tabs or commas."
         )
+
+
+def _check_lines(name: str, head: bytes, rows: FirstRows, packed: bool) -> None:
+    """Raise BadFile for a text of one line of numbers: a trace on one line, rather than one sample of many columns."""
+    cells = [cell for cell in (rows.rows[0] if len(rows.rows) == 1 and not rows.header else ()) if cell]
+    if b"\n" not in head.strip() and len(cells) > 1 and all(cell.isdecimal() for cell in cells[:-1]):
+        conversion = _unpacked(ways.ONE_LINE, packed)
+        fault = f"{name} has one line, of {count(len(cells), 'number')}" + (" or more" if len(head) == HEAD else "")
+        raise BadFile(f"{fault}; {conversion.words}", remedy=conversion.remedy(name))
 
 
 def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
@@ -100,7 +110,7 @@ def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
     )
     if not any(column and rows.columns.count(column) == 1 for column in rows.columns):
         raise BadFile(f"{name}:1: no column name in the header is unique; give each column a name of its own.")
-    mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
+    mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes, notes=rows.unread_columns)
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'
     return _guessed(name, f"{title}{missing_text if rows.header else ' without a header'}; {columns_text}", mapping)

@@ -3,6 +3,7 @@
 The samples are in memory, or mapped from the disk.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class Recording:
     fields: the names of the columns of ids; () if the format does not name them.
     histories: the fields that make histories; None where they are not stated, or samples are sorted by time.
     times: the samples' times, (N,), where they are kept beside samples in the file's order; else None.
+    label_copies: the names of inputs that are copies of the label in the first rows.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Recording:
     fields: tuple[str, ...] = ()
     histories: HistoryFields | None = None
     times: Any = None
+    label_copies: tuple[str, ...] = ()
 
     @property
     def held_out_samples(self) -> int:
@@ -167,6 +170,14 @@ class Recording:
             tokens, token_rows = np.concatenate([token_words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
         *starts, sample_width = self.starts
         return tokens.reshape(-1), token_rows[:, None] * sample_width + starts, np.repeat([self.pooling], len(token_rows), axis=0)
+
+
+def copies_note(name: str, label_copies: Sequence[str]) -> str:
+    """Return the warning of inputs that are copies of the label, "" without such inputs."""
+    if not label_copies:
+        return ""
+    columns, are = ", ".join(column[:40] for column in label_copies[:3]), "is a copy" if len(label_copies) == 1 else "are copies"
+    return f"In {name} {columns} {are} of the label in the first rows, so training looks perfect: remove it from the mapping."
 
 
 def held_out_count(samples: int) -> int:

@@ -15,7 +15,9 @@ from ...core.arrays import Flags, Ints, Words
 from ...core.figures import count
 from ...errors import BadFile
 from . import cells, user_histories
+from .first_cells import texts_of
 from .ids import Place, id_tokens
+from .labels import copies_of
 from .layouts import OPERATORS, Layout
 from .lists import ListTexts, is_list, join_fields
 from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, drop_largest, fold_tokens, hashed_rows
@@ -61,6 +63,7 @@ class ColumnMemory:
         self.values: dict[str, None] = {}  # of the label's column, in the order first seen
         self.histories: HistoryFields | None = None
         self.records = 0
+        self.label_copies: tuple[str, ...] = ()  # inputs that equal the label in the first rows
 
     def take_histories(self, layout: Layout, block: Rows, exploded: bool) -> None:
         """Keep which fields make histories, if they are wanted; raises BadFile."""
@@ -103,6 +106,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
             if not columns.records:
                 _check_lists(layout, table)
                 columns.take_histories(layout, table, table is not rows_read)
+                columns.label_copies = _label_copies(layout, _filter_rows(layout, table))
             has_lists = layout.lists != "" or any(is_list(table.columns[column].type) for column in layout.ids)
             dense, fields, labels, *extra_arrays = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
@@ -126,7 +130,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
     properties["where_they_fit"] = layout.rows == WHERE_THEY_FIT
     properties["indexes"] = tuple(None if index.is_full else index for index in columns.indexes.values())
     properties["labelled"], properties["fields"] = bool(layout.label), layout.ids
-    properties["histories"] = columns.histories
+    properties["histories"], properties["label_copies"] = columns.histories, columns.label_copies
     properties["times"] = extra_arrays[0] if layout.time and layout.keeps_order else None
     if not has_lists:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **properties)
@@ -139,6 +143,12 @@ def _times(layout: Layout, tables: Iterable[Rows]) -> Iterator[tuple[Any, Place]
         texts = cells.plain_column(rows.columns[layout.time])
         if len(texts) and cells.is_text(texts.type) and not cells.missing_cells(texts).any():
             yield texts, partial(rows.place, layout.time)
+
+
+def _label_copies(layout: Layout, rows: Rows) -> tuple[str, ...]:
+    """Return the inputs that are copies of the label in a file's first rows."""
+    names = [column for column in layout.read_columns if column != layout.time and not is_list(rows.columns[column].type)]
+    return copies_of(layout.label, {column: texts_of(rows.columns[column]) for column in names}) if layout.label in names else ()
 
 
 def _check_lists(layout: Layout, table: Rows) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ...errors import BadFile
 from .blocks import MARK
+from .guess import is_known_name
 from .records import LITERAL, MULTILINE, QUOTED, records
 
 MOST_ROWS, MOST_LINES = 500, 50  # most rows that sniffing reads, and most lines of a quoted cell
@@ -18,6 +19,21 @@ DELIMITERS = "\t", ",", ";", "|", "\x01", "^", "~", ":", " "  # by preference, w
 LAST_RESORTS = ":", " "  # delimiters that texts and times have inside of cells too
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{1,2}:\d\d(:\d\d)?.*")
+GAPS = (
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "nil",
+    "\\n",
+    "?",
+    "-",
+    "missing",
+    "unknown",
+)  # missing cells, which vote for nothing
+NEARLY_ALL, MANY = 0.95, 20  # share of cells that show the kind of a column; cells in which a value would come back
 SHAPES = (re.compile("[^\\W\\d_]+"), "a"), (re.compile(r"\d+"), "9")
 
 Row = tuple[str, ...]
@@ -52,6 +68,21 @@ class FirstRows:
         """The number of columns."""
         return len(self.rows[0] if self.rows else self.header)
 
+    @property
+    def unread_columns(self) -> tuple[str, ...]:
+        """A sentence for each name that several columns have.
+
+        Columns that have cells but no name get a sentence too.
+        """
+        names = [name for name in dict.fromkeys(self.header) if name and self.header.count(name) > 1]
+        notes = [
+            f"{self.header.count(name)} columns are called {name!r}, so none of them is read: rename them." for name in names
+        ]
+        cells = zip(self.header, *self.rows, strict=False)
+        unnamed = [str(number) for number, (name, *column) in enumerate(cells, 1) if not name and any(column)]
+        notes += [f"Column {', '.join(unnamed)} has no name in the header, so it is not read: name it."] if unnamed else []
+        return tuple(notes)
+
 
 def first_rows(head: bytes, whole: bool) -> FirstRows:
     """Return the first rows of a text, from its first bytes `head`.
@@ -65,7 +96,9 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     if not wide_tables:
         return _headed(SplitLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
     strict = [table for table in wide_tables if table.delimiter not in LAST_RESORTS] or wide_tables
-    headed_rows = _headed(max(strict, key=lambda table: (round(table.even_share, 1), table.width)))
+    headed_rows = _headed(
+        max(strict, key=lambda table: (round(table.even_share, 1), len(table.rows[0]) == table.width, table.width))
+    )
     return replace(headed_rows, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
@@ -158,18 +191,74 @@ def _headed(table: SplitLines) -> FirstRows:
 def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
     """Return whether a first row names the columns of the rows below it.
 
-    A header has no number and no date, and no cell that occurs again in its column. If rows follow, at least one cell of the
-    header has another form than the cells below it.
+    Each column votes, so that no single cell outvotes all others. Without a strong vote, at least one cell of the header has
+    another form than the cells below it.
     """
     names = [cell for cell in first_row if cell]
-    if 2 * len(names) < max(len(first_row), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in names):
+    if 2 * len(names) < max(len(first_row), 2):
         return False
-    columns = [set(column) for column in zip_longest(*body_rows)] if body_rows else []
-    if any(cell in column for cell, column in zip(first_row, columns, strict=False)):
+    rows = [row for row in body_rows if row != first_row]  # a header that is repeated is no sample
+    columns = [[cell for cell in column if cell.lower() not in GAPS] for column in zip_longest(*rows, fillvalue="")]
+    columns += [[] for _ in range(len(first_row) - len(columns))]
+    numbers = _numbers_vote(first_row, columns)
+    votes = [_vote(cell, column, numbers) for cell, column in zip(first_row, columns, strict=False)]
+    if min(votes) < 0 or sum(votes) > 1 or not all(map(_is_text, names)):
+        return sum(votes) > 0
+    if any(cell in row[index : index + 1] for row in body_rows for index, cell in enumerate(first_row) if cell):
         return False
-    shapes = [{_shape(cell) for cell in column if cell} for column in columns]
-    matches = [_shape(cell) in column_shapes for cell, column_shapes in zip(first_row, shapes, strict=False) if column_shapes]
+    matches = [_shape(cell) in set(map(_shape, column)) for cell, column in zip(first_row, columns, strict=False) if column]
     return not matches or not all(matches) or all(re.fullmatch(r"[^\W\d][^\d]*", cell) for cell in names)
+
+
+def _vote(cell: str, column: Sequence[str], numbers: int) -> int:
+    """Return how surely a first row's cell names the `column` below it, from 2 to -2 for a value.
+
+    A text above numbers or dates alone is a name, a known name may be one, another text that occurs again is none. `numbers` is
+    the vote of a number.
+    """
+    if cell.lower() in GAPS:
+        return 0
+    if not _is_text(cell):
+        return 0 if _is_stranger(cell, column) else numbers
+    texts = sum(map(_is_text, column))
+    if column and cell not in column and texts <= (1 - NEARLY_ALL) * len(column):
+        return 2
+    return (0 if cell in column else 1) if is_known_name(cell) else -2 * (cell in column)
+
+
+def _is_text(cell: str) -> bool:
+    return not NUMBER.fullmatch(cell) and not DATE.fullmatch(cell)
+
+
+def _numbers_vote(first_row: Row, columns: Sequence[Sequence[str]]) -> int:
+    """Return the vote of the numbers in a first row: 2 or 0 if they are columns' numbers such as 0, 1, 2, else -2.
+
+    Columns' numbers stand above an index, or above columns of which one never has its number; beside names they are no proof.
+    """
+    numbers = [cell for cell in first_row if cell and not _is_text(cell)]
+    if len(numbers) < 2 or numbers not in ([str(n + low) for n in range(len(numbers))] for low in (0, 1)):
+        return -2
+    if any(cell and _is_text(cell) for cell in first_row):
+        return 0
+    if not first_row[0]:
+        return 2 if len(set(columns[0])) == len(columns[0]) > 1 else -2
+    if any(_counts_on(row) for row in zip(*columns, strict=False)):
+        return -2
+    strangers = [column for cell, column in zip(first_row, columns, strict=False) if len(column) >= MANY and cell not in column]
+    return 2 if strangers and (len(numbers) > 3 or any(len(set(column)) == 2 for column in strangers)) else -2
+
+
+def _counts_on(row: Row) -> bool:
+    """Return whether the numbers of a sample count on by 1, as columns' numbers do."""
+    return all(cell.isdecimal() for cell in row) and all(int(row[0]) + n == int(cell) for n, cell in enumerate(row))
+
+
+def _is_stranger(cell: str, column: Sequence[str]) -> bool:
+    """Return whether a number lies outside of the numbers of a long column, as a year above counts does."""
+    if len(column) < MANY or not NUMBER.fullmatch(cell) or not all(map(NUMBER.fullmatch, column)):
+        return False
+    numbers = [float(number) for number in column]
+    return not 2 * min(numbers) - max(numbers) <= float(cell) <= 2 * max(numbers) - min(numbers)
 
 
 def _shape(cell: str) -> str:

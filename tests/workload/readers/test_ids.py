@@ -215,10 +215,10 @@ def test_blanks_and_quotation_marks_around_an_id_are_no_part_of_it(blank, quotes
     assert read_file(path).distinct == (20,)
 
 
-def test_a_dense_column_that_is_also_an_id_or_a_label_keeps_each_letter(tmp_path):
+def test_an_id_or_a_label_keeps_each_letter_beside_dense_features(tmp_path):
     path = tmp_path / "own.csv"
-    path.write_text("y,a\n" + "".join(f"{('1', '0', '01', '1.0')[n % 4]},{1700000000000000000 + n}\n" for n in range(100)))
-    Path(f"{path}.toml").write_text('label = "y == \'1\'"\nids = ["a"]\ndense = ["a", "y"]\n')
+    path.write_text("y,a,x\n" + "".join(f"{('1', '0', '01', '1.0')[n % 4]},{1700000000000000000 + n},1\n" for n in range(100)))
+    Path(f"{path}.toml").write_text('label = "y == \'1\'"\nids = ["a"]\ndense = ["x"]\n')
     found = read_file(path)
     assert found.distinct == (100,) and found.labels.sum() == 25
 
@@ -349,14 +349,12 @@ def _number(value: object) -> object:
     return 0 if value is None else value
 
 
-@pytest.mark.parametrize(
-    "key", ["label = 'rating >= 3'", "ids = ['movieId']", "dense = ['rating']", "time = ''", "rows = 'hashed'"]
-)
+@pytest.mark.parametrize("key", ["label = 'rating >= 3'", "ids = ['movieId']", "dense = ['age']", "time = ''", "rows = 'hashed'"])
 def test_keys_beside_a_format_lie_over_its_layout(tmp_path, key):
     frame = pd.DataFrame(
         {"userId": range(COUNT), "movieId": [n % 31 for n in range(COUNT)], "rating": [n % 5 + 1.0 for n in range(COUNT)]}
     )
-    frame["timestamp"] = range(COUNT, 0, -1)
+    frame["timestamp"], frame["age"] = range(COUNT, 0, -1), 30
     frame.to_csv(tmp_path / "ratings.csv", index=False)
     found = read_file(mapped(tmp_path / "ratings.csv", f'format = "movielens"\n{key}\n'))
     name = key.split(" ")[0]
