@@ -26,10 +26,10 @@ from ...workload.readers.layouts import Layout
 from ...workload.readers.lists import ListTexts, is_list
 from ...workload.readers.mapping_text import as_toml, left_out_notes, mappable_guesses
 from ...workload.readers.numbering import IdIndex, drop_largest
-from ...workload.readers.recording import Recording
+from ...workload.readers.recording import Recording, copies_note
 from ...workload.readers.records import StrayMark
 from ...workload.readers.samples import Watch, unwatched
-from ...workload.readers.samples_from_columns import Rows, check_block
+from ...workload.readers.samples_from_columns import Rows, check_block, label_copies
 from .fit import lookups_of
 from .tally import tallies
 
@@ -171,6 +171,8 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
     guessed = guesses_of(first_block.columns, cells, bool(dialect.header), of_arrays)
     if dialect.layout is not None:
         guessed = [_guess_by_layout(dialect.layout, column) for column in guessed]
+        warning = copies_note(short_path(path.name), label_copies(dialect.layout, first_block))
+        notes = (warning,) if warning else ()
     else:
         usable = [column for column in guessed if is_mappable(first_block.columns[column.name].type, of_arrays)]
         mapped_columns = {column.name: column for column in mappable_guesses(usable)}
@@ -199,10 +201,22 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
         for column in guessed
     )
     first_records = tuple(zip(*(column[:FIRST_ROWS] for column in cells.values()), strict=True))
+    notes += _late_values(guessed, counts) if is_counted else ()
     format_name = dialect.format if dialect.layout is None else dialect.layout.name
     text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout.name)
     is_known = dialect.layout is not None
     return FileDescription(short_path(path.name), records, format_name, columns, text, first_records, is_known, notes, dialect)
+
+
+def _late_values(guessed: Sequence[Guess], counts: Mapping[str, ColumnCounts]) -> tuple[str, ...]:
+    """Return a note if a label that has two values in the first rows has more in the whole file."""
+    columns = [column for column in guessed if column.role == "label" and column.rule.startswith("==") and column.withheld]
+    numbers = [(column, counts[column.name].distinct or 0) for column in columns]
+    return tuple(
+        f"{column.name} has {number} values in the whole file, of which only one is a click: correct the others or the rule."
+        for column, number in numbers
+        if number > 2
+    )
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:

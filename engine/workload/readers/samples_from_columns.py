@@ -106,7 +106,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
             if not columns.records:
                 _check_lists(layout, table)
                 columns.take_histories(layout, table, table is not rows_read)
-                columns.label_copies = _label_copies(layout, _filter_rows(layout, table))
+                columns.label_copies = label_copies(layout, _filter_rows(layout, table))
             has_lists = layout.lists != "" or any(is_list(table.columns[column].type) for column in layout.ids)
             dense, fields, labels, *extra_arrays = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
@@ -145,7 +145,7 @@ def _times(layout: Layout, tables: Iterable[Rows]) -> Iterator[tuple[Any, Place]
             yield texts, partial(rows.place, layout.time)
 
 
-def _label_copies(layout: Layout, rows: Rows) -> tuple[str, ...]:
+def label_copies(layout: Layout, rows: Rows) -> tuple[str, ...]:
     """Return the inputs that are copies of the label in a file's first rows."""
     names = [column for column in layout.read_columns if column != layout.time and not is_list(rows.columns[column].type)]
     return copies_of(layout.label, {column: texts_of(rows.columns[column]) for column in names}) if layout.label in names else ()

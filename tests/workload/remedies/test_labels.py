@@ -118,6 +118,13 @@ def test_a_misspelt_label_stays_the_label_and_is_refused_by_its_line(cell: str, 
         accepted(path)
 
 
+def test_a_third_value_of_a_label_far_behind_is_told(tmp_path: Path) -> None:
+    frame = pd.concat([FRAME.assign(label=2 * CLICKS - 1)] * 12, ignore_index=True)
+    assert len(describe(written(frame, tmp_path / "own.csv")).notes) == 1
+    frame.loc[1300, "label"] = 11
+    assert "label has 3 values in the whole file" in describe(written(frame, tmp_path / "own.csv")).notes[1]
+
+
 def test_a_second_label_is_no_input_and_another_column_of_two_values_is(tmp_path: Path) -> None:
     frame = FRAME.assign(click=CLICKS, conversion=RANDOM.permutation(CLICKS), gender=RANDOM.permutation(CLICKS))
     description, recording = accepted(written(frame, tmp_path / "own.csv"))
@@ -179,6 +186,13 @@ def test_a_copy_of_the_label_is_left_out_by_the_guess(kind: str, values: str, tm
     assert "answer is left out: in the first rows it is a copy of the label label" in description.notes[0]
 
 
+def test_a_column_of_one_value_or_of_almost_the_labels_values_is_no_copy(tmp_path: Path) -> None:
+    almost = np.where(np.arange(COUNT) == COUNT - 1, 1 - CLICKS, CLICKS)
+    frame = FRAME.assign(country="de", almost=almost, label=CLICKS)
+    path = written(frame, tmp_path / "own.csv", 'label = "label"\nids = ["user", "country", "almost"]')
+    assert read_file(path).label_copies == () and describe(path).notes == ()
+
+
 def test_a_copy_of_ratings_is_a_copy_too(tmp_path: Path) -> None:
     stars = RANDOM.integers(1, 6, COUNT)
     mapping = describe(written(FRAME.assign(rating=stars, stars=stars * 20), tmp_path / "own.csv")).mapping
@@ -193,6 +207,7 @@ def test_a_copy_of_the_label_that_a_mapping_names_is_told_by_fit_and_run(
     roles = {"ids": ["user", "item"], "dense": [], role: [*({"ids": ["user", "item"]}.get(role, [])), "answer"]}
     path = written(frame, tmp_path / "own.csv", f'label = "label"\nids = {roles["ids"]}\ndense = {roles["dense"]}\n')
     assert read_file(path).label_copies == ("answer",)
+    assert "In own.csv answer is a copy of the label" in describe(path).notes[0]
     assert main(["workload", "fit", str(path), "--preset", "tiny", "--toml", str(tmp_path / "own-model.toml")]) == 0
     assert "Warning: In own.csv answer is a copy of the label" in capsys.readouterr().out
     assert main(["run", "--scenario", str(tmp_path / "own-model.toml"), "--data", str(path), "--set", "run.batches=2"]) == 0
