@@ -121,7 +121,7 @@ COLONS = _by_script(scripts.as_csv(r"line.rstrip('\r\n').split('::')"), "write i
 BLANKS = _by_script(scripts.as_csv(r"re.split(' +', line.strip(' \r\n'))"), "write it as CSV, in Python:", ".csv")
 COMMENTS = _by_shell("grep -v '^#' {file} > {new}", "take the lines that begin with # away:", ".csv")
 BLANK_START = _by_shell(
-    r"sed '1s/^\xef\xbb\xbf//; /[^[:space:]]/,$!d' {file} > {new}", "take the blank lines at its start away:", ".csv"
+    r"sed '1s/^\xef\xbb\xbf//; /[^[:space:],;|]/,$!d' {file} > {new}", "take the blank lines at its start away:", ".csv"
 )
 ONE_LINE = _by_shell(
     "tr -s ',;| \\t\\r' '\\n' < {file} > {new}",

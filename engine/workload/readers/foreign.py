@@ -159,9 +159,15 @@ def check_start(name: str, head: bytes, packed: bool) -> None:
     first_line, end, rest = head.removeprefix(MARK).partition(b"\n")
     if not end or first_line.strip() or not rest.strip():
         return
-    check_text(name, head.decode("utf-8", "replace"), packed)
+    if rest.lstrip().startswith((b"{", b"[", b"@", b"%", b"<", MARK)):  # what their advice runs skips blank lines
+        check_text(name, head.decode("utf-8", "replace"), packed)
+    raise blank_refusal(name, packed)
+
+
+def blank_refusal(name: str, packed: bool) -> BadFile:
+    """Return the refusal of a text whose first line is blank, or has only separators."""
     conversion = ways.GUNZIP if packed else ways.BLANK_START
-    raise BadFile(f"{name}:1: the line is blank; {conversion.words}", remedy=conversion.remedy(name))
+    return BadFile(f"{name}:1: the line is blank; {conversion.words}", remedy=conversion.remedy(name))
 
 
 def _json(first_line: str, text: str) -> tuple[str, Conversion, tuple[str, ...]]:

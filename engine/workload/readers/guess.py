@@ -116,9 +116,14 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
     word, numeric = plain_name(name), all(map(is_number, texts))
     if not numeric and (guess := _moment(name, texts)):
         return guess
-    if set(map(truth, texts)) == {0, 1} and not WORDS["id"].search(word):
-        return Guess(name, "label")
+    if not WORDS["id"].search(word) and (set(map(truth, texts)) == {0, 1} or _are_signs(texts)):
+        return Guess(name, "label", rule="== 1") if _are_signs(texts) else Guess(name, "label")
     return _number(name, word, texts) if numeric else _text(name, word, texts)
+
+
+def _are_signs(texts: Sequence[str]) -> bool:
+    """Return whether cells are -1 and 1, as labels are and ids are not."""
+    return all(map(is_number, texts)) and set(map(float, texts)) == {-1.0, 1.0}
 
 
 def _number(name: str, word: str, texts: Sequence[str]) -> Guess:
@@ -209,7 +214,7 @@ def _label(guesses_by_name: Mapping[str, Guess], columns: Mapping[str, Sequence[
     ends = [
         name for name in (*[*guesses_by_name][:1], *[*guesses_by_name][-1:]) if name in binary
     ]  # where labels stand by custom
-    return Guess((ends or binary)[0], "label") if ends or len(binary) == 1 else None
+    return guesses_by_name[(ends or binary)[0]] if ends or len(binary) == 1 else None
 
 
 def _event_rule(cells: Sequence[str]) -> str:

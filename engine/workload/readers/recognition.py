@@ -87,7 +87,9 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
 
 
 def _check_lines(name: str, head: bytes, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a text of one line of numbers: a trace on one line, rather than one sample of many columns."""
+    """Raise BadFile for a first line without cells, and for one line of numbers, which is a trace rather than a sample."""
+    if rows.rows and not rows.header and not any(rows.rows[0]):
+        raise foreign.blank_refusal(name, packed)
     cells = [cell for cell in (rows.rows[0] if len(rows.rows) == 1 and not rows.header else ()) if cell]
     if b"\n" not in head.strip() and len(cells) > 1 and all(cell.isdecimal() for cell in cells[:-1]):
         conversion = _unpacked(ways.ONE_LINE, packed)

@@ -13,7 +13,7 @@ table.map(lambda cell: str(cell) if isinstance(cell, (int, float)) and cell == c
 JSON = f"""\
 import json, pandas
 with open({{file}}, encoding='utf-8-sig') as file:
-    text = file.read()
+    text = file.read().lstrip('\\ufeff \\t\\r\\n')
 try:
     rows = json.loads(text)
 except ValueError:

@@ -34,6 +34,7 @@ GAPS = (
     "unknown",
 )  # missing cells, which vote for nothing
 NEARLY_ALL, MANY = 0.95, 20  # share of cells that show the kind of a column; cells in which a value would come back
+NUMBER_VOTE = -3  # for a header with a number
 SHAPES = (re.compile("[^\\W\\d_]+"), "a"), (re.compile(r"\d+"), "9")
 
 Row = tuple[str, ...]
@@ -211,7 +212,7 @@ def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
 
 
 def _vote(cell: str, column: Sequence[str], numbers: int) -> int:
-    """Return how surely a first row's cell names the `column` below it, from 2 to -2 for a value.
+    """Return how surely a first row's cell names the `column` below it, from 3 to -3 for a value.
 
     A text above numbers or dates alone is a name, a known name may be one, another text that occurs again is none. `numbers` is
     the vote of a number.
@@ -222,7 +223,7 @@ def _vote(cell: str, column: Sequence[str], numbers: int) -> int:
         return 0 if _is_stranger(cell, column) else numbers
     texts = sum(map(_is_text, column))
     if column and cell not in column and texts <= (1 - NEARLY_ALL) * len(column):
-        return 2
+        return 2 if len(column) < MANY else 3
     return (0 if cell in column else 1) if is_known_name(cell) else -2 * (cell in column)
 
 
@@ -231,21 +232,21 @@ def _is_text(cell: str) -> bool:
 
 
 def _numbers_vote(first_row: Row, columns: Sequence[Sequence[str]]) -> int:
-    """Return the vote of the numbers in a first row: 2 or 0 if they are columns' numbers such as 0, 1, 2, else -2.
+    """Return the vote of the numbers in a first row: 2 or 0 if they are columns' numbers such as 0, 1, 2.
 
     Columns' numbers stand above an index, or above columns of which one never has its number; beside names they are no proof.
     """
     numbers = [cell for cell in first_row if cell and not _is_text(cell)]
     if len(numbers) < 2 or numbers not in ([str(n + low) for n in range(len(numbers))] for low in (0, 1)):
-        return -2
+        return NUMBER_VOTE
     if any(cell and _is_text(cell) for cell in first_row):
         return 0
     if not first_row[0]:
-        return 2 if len(set(columns[0])) == len(columns[0]) > 1 else -2
+        return 2 if len(set(columns[0])) == len(columns[0]) > 1 else NUMBER_VOTE
     if any(_counts_on(row) for row in zip(*columns, strict=False)):
-        return -2
+        return NUMBER_VOTE
     strangers = [column for cell, column in zip(first_row, columns, strict=False) if len(column) >= MANY and cell not in column]
-    return 2 if strangers and (len(numbers) > 3 or any(len(set(column)) == 2 for column in strangers)) else -2
+    return 2 if strangers and (len(numbers) > 3 or any(len(set(column)) == 2 for column in strangers)) else NUMBER_VOTE
 
 
 def _counts_on(row: Row) -> bool:

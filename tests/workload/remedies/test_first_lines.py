@@ -49,6 +49,10 @@ HEADED = {
         FRAME.assign(n=1)[["user", "item", "n", "label"]].to_csv(index=False).replace(",n,", ",2020,"),
         "user item 2020 label",
     ),
+    "a value that is a name, beside one column": (
+        pd.DataFrame({"kind": RANDOM.choice(["a", "kind"], COUNT), "n": FRAME["item"]}).to_csv(index=False),
+        "kind n",
+    ),
     "several years": ("user,2019,2020,2021\n" + FRAME.assign(a=1).to_csv(index=False, header=False), "user 2019 2020 2021"),
     "the header again": ("user,item,label\n" + BODY + "user,item,label\n" + BODY, "user item label"),
 }
@@ -61,6 +65,7 @@ HEADLESS = {
     "an id, then numbers that count on": "".join(f"u{n},{n % 2},{n % 3 + 1}\n" for n in range(COUNT)),
     "words that come back": "".join(f"{('click', 'view')[n % 2]},{('toys', 'books')[n % 2]},a{n}\n" for n in range(COUNT)),
     "one odd cell": "x" + BODY,
+    "an odd cell beside one column": "x,5\n" + FRAME[["user", "item"]].to_csv(index=False, header=False),
 }
 
 
@@ -127,10 +132,11 @@ def test_json_behind_blank_lines_is_json(start: str, tmp_path: Path) -> None:
 
 def test_the_lines_to_copy_write_json_behind_a_blank_line_as_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadFile) as refusal:
-        describe(written(tmp_path / "own.json", "\n" + LINES))
-    exec(refusal.value.remedy, {})
-    assert pd.read_parquet("own.parquet").astype(int).equals(FRAME)
+    for start in (*STARTS, "\n\ufeff"):
+        with pytest.raises(BadFile) as refusal:
+            describe(written(tmp_path / "own.json", start + LINES))
+        exec(refusal.value.remedy, {})
+        assert pd.read_parquet("own.parquet").astype(int).equals(FRAME)
 
 
 @each("start", STARTS)
@@ -149,6 +155,24 @@ def test_blank_lines_before_a_table_are_named_and_taken_away(text: str, start: s
     subprocess.run(["bash", "-c", refusal.value.remedy], cwd=tmp_path, check=True)
     (tmp_path / "own.csv.toml").unlink()
     assert describe(tmp_path / "new-own.csv").records == COUNT
+
+
+def test_a_first_line_of_separators_alone_is_blank_too(tmp_path: Path) -> None:
+    for mark in (",", ";", "\t"):
+        path = written(tmp_path / "own.csv", f"{2 * mark}\n" + FRAME.to_csv(index=False, sep=mark))
+        with pytest.raises(BadFile, match=r"own\.csv:1: the line is blank") as refusal:
+            describe(path)
+        subprocess.run(["bash", "-c", refusal.value.remedy], cwd=tmp_path, check=True)
+        assert describe(tmp_path / "new-own.csv").records == COUNT
+
+
+def test_other_formats_behind_blank_lines_are_told_once_these_are_away(tmp_path: Path) -> None:
+    path = written(tmp_path / "own.txt", "\n" + "".join(f"{label} {user}:1 {item}:1\n" for user, item, label in FRAME.to_numpy()))
+    with pytest.raises(BadFile, match=r"own\.txt:1: the line is blank") as refusal:
+        describe(path)
+    subprocess.run(["bash", "-c", refusal.value.remedy], cwd=tmp_path, check=True)
+    with pytest.raises(BadFile, match=r"looks like a LibSVM file"):
+        describe(tmp_path / "own.csv")
 
 
 def test_a_packed_file_behind_a_blank_line_is_unpacked_first(tmp_path: Path) -> None:

@@ -186,6 +186,12 @@ def test_a_copy_of_the_label_is_left_out_by_the_guess(kind: str, values: str, tm
     assert "answer is left out: in the first rows it is a copy of the label label" in description.notes[0]
 
 
+def test_signs_at_the_end_of_a_table_without_names_are_its_label(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    FRAME.assign(sign=2 * CLICKS - 1).to_csv(path, index=False, header=False)
+    assert accepted(path)[1].labels.tolist() == CLICKS.tolist()
+
+
 def test_a_column_of_one_value_or_of_almost_the_labels_values_is_no_copy(tmp_path: Path) -> None:
     almost = np.where(np.arange(COUNT) == COUNT - 1, 1 - CLICKS, CLICKS)
     frame = FRAME.assign(country="de", almost=almost, label=CLICKS)
