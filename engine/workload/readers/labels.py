@@ -4,25 +4,19 @@ A column that is named like a label is the label or asked about. It is never an 
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from .records import is_number
 
-WORD = (
-    "labels?|clicks?|clicked|clk|target|y|conversions?|converted|purchased?|bought|liked?|installed|install|ground_truth"
-    "|klick|geklickt|gekauft|ziel|clic|cliqu[eé]|cible|etiqueta|objetivo|rótulo|клик|метка|点击|是否点击|标签|转化|クリック"
+LABEL_WORDS = Path(__file__).with_name("label_words.toml")
+WORDS = {role: words.split() for role, words in tomllib.loads(LABEL_WORDS.read_text(encoding="utf-8")).items()}
+NAME = re.compile(
+    rf"((is|has|was|did|user|ad)_?)?({'|'.join(WORDS['names'])})(_?(flag|label|yn|bool|binary|true|train|test|01))?"
 )
-NAME = re.compile(rf"((is|has|was|did|user|ad)_?)?({WORD})(_?(flag|label|yn|bool|binary|true|train|test|01))?")
-CLICKS = """
-1 t true y yes on pos positive click clicked clk buy bought purchase purchased convert converted conversion like liked install
-installed ja j oui o si sí s sim да 是 はい tak good success accept accepted relevant
-"""
-OTHERS = """
-0 f false n no off neg negative none nothing view viewed pv impression impr imp show shown skip skipped ignore ignored nein non
-não nao нет 否 いいえ nie bad failure reject rejected irrelevant
-"""
 OTHER_PREFIX = re.compile(r"(no|not|non|un|without)[\W_]?\w+", re.I)  # "no click", "unclicked"
 NEARLY_ALL = 0.9  # share of 0 and 1 from which a label has misspelt values, rather than several classes
 FEWEST_COPIES, CELLS_PER_CLASS, MOST_CLASSES = 20, 10, 20  # rows, and rows for each value, that show a copy; values of a label
@@ -80,8 +74,8 @@ def _click(*values: str) -> str | None:
     """Return the one of two values that means a click: the larger number or the word for it, None without such a word."""
     if all(map(is_number, values)):
         return max(values, key=float)
-    clicks = [value for value in values if value.casefold() in CLICKS.split()]
-    others = [value for value in values if value.casefold() in OTHERS.split() or OTHER_PREFIX.fullmatch(value)]
+    clicks = [value for value in values if value.casefold() in WORDS["click"]]
+    others = [value for value in values if value.casefold() in WORDS["none"] or OTHER_PREFIX.fullmatch(value)]
     rest = [value for value in values if value not in others]
     click = clicks if len(clicks) == 1 else rest if len(others) == 1 else []
     return click[0] if len(click) == 1 and not {"'", '"'} & set(click[0]) else None

@@ -6,9 +6,10 @@ A guess leaves such columns out and says so, as their cells look like ids or lik
 import re
 from collections.abc import Sequence
 
-BLANKS = " \u00a0\u202f"
-UNITS = rf"[$€£¥₹₽%]|[{BLANKS}](?:USD|EUR|GBP|JPY|CHF|kr|zł|Kč|Ft|R\$)"
-UNIT = re.compile(rf"[+-]?(?:[$€£¥₹₽]|R\$|USD|EUR|GBP|CHF)[{BLANKS}]?[+-]?\d[\d.,'{BLANKS}]*|[+-]?\d[\d.,'{BLANKS}]*(?:{UNITS})")
+BLANKS, SIGNS = r" \u00a0\u202f", r"$%\u00a2-\u00a5\u20a0-\u20cf"  # of currencies
+CODES = "USD|EUR|GBP|JPY|CHF|INR|CNY|BRL|kr|SEK|NOK|DKK|PLN|CZK|HUF|R[$]"
+NUMERALS = rf"[+-]?\d[\d.,'{BLANKS}]*"
+UNIT = re.compile(rf"[+-]?([{SIGNS}]|{CODES})[{BLANKS}]?{NUMERALS}|{NUMERALS}([{SIGNS}]|[{BLANKS}]({CODES}))")
 DECIMAL_COMMA = re.compile(rf"[+-]?(?:\d+|\d{{1,3}}(?:[.'{BLANKS}]\d{{3}})+)(?:,\d+)?")
 THOUSANDS = re.compile(rf"[+-]?\d{{1,3}}(?:(?:,\d{{3}})*|(?:['{BLANKS}]\d{{3}})*)(?:\.\d+)?")
 JSON = re.compile(r"""\s*(\{\s*(['"].*:.*)?\}|\[\s*\{.*\}\s*\])\s*""", re.S)
