@@ -36,6 +36,7 @@ OWN = {
     "engine/validation/kept_numbers.py": "our cache, under its digest",
     "engine/version.py": "our pyproject.toml",
     "engine/workload/popularity.py": "shipped fits",
+    "engine/workload/readers/labels.py": "shipped names of labels",
     "pages/answers/stored_uploads.py": "the record of an upload, which we write",
     "pages/shell/own_parts.py": "canonical text of a part",
     "pages/ui/words.py": "our glossary",

@@ -174,8 +174,8 @@ def _json(first_line: str, text: str) -> tuple[str, Conversion, tuple[str, ...]]
     """Return a JSON-like text's format by its first line, the conversion, and the columns."""
     if re.match(r"\{u?'", first_line):
         return "dictionaries of Python's, a line each, which are no JSON", ways.LITERALS, ()
-    with suppress(ValueError, RecursionError):
-        if not _has_rows(json.loads(text)):
+    with suppress(ValueError, RecursionError, BadFile):
+        if not _has_rows(json_content(text, "The file")):
             return "JSON of settings, without rows of equal columns", ways.ROWS, ()
     return "JSON", ways.JSON, tuple(_keys(first_line))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...core.arithmetic import total
 from .records import is_number
 
 LABEL_WORDS = Path(__file__).with_name("label_words.toml")
@@ -61,7 +62,7 @@ def label_rule(name: str, cells: Iterable[str]) -> LabelRule:
     if {truth(value) for value in truths} == {0, 1}:
         if not misspelt:
             return LabelRule("")
-        if sum(counts[value] for value in truths) >= NEARLY_ALL * counts.total():
+        if total(counts[value] for value in truths) >= NEARLY_ALL * counts.total():
             return LabelRule("", f"{name} is the label, but has {_examples(misspelt)} beside 0 and 1: correct these cells.")
     if len(counts) == 2 and (click := _click(*counts)) is not None:
         (other,) = {*counts} - {click}

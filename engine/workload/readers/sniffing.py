@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from ...core.arithmetic import total
 from ...errors import BadFile
 from .blocks import MARK
 from .guess import is_known_name
@@ -203,8 +204,8 @@ def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
     columns += [[] for _ in range(len(first_row) - len(columns))]
     numbers = _numbers_vote(first_row, columns)
     votes = [_vote(cell, column, numbers) for cell, column in zip(first_row, columns, strict=False)]
-    if min(votes) < 0 or sum(votes) > 1 or not all(map(_is_text, names)):
-        return sum(votes) > 0
+    if min(votes) < 0 or total(votes) > 1 or not all(map(_is_text, names)):
+        return total(votes) > 0
     if any(cell in row[index : index + 1] for row in body_rows for index, cell in enumerate(first_row) if cell):
         return False
     matches = [_shape(cell) in set(map(_shape, column)) for cell, column in zip(first_row, columns, strict=False) if column]
@@ -221,7 +222,7 @@ def _vote(cell: str, column: Sequence[str], numbers: int) -> int:
         return 0
     if not _is_text(cell):
         return 0 if _is_stranger(cell, column) else numbers
-    texts = sum(map(_is_text, column))
+    texts = [*map(_is_text, column)].count(True)
     if column and cell not in column and texts <= (1 - NEARLY_ALL) * len(column):
         return 2 if len(column) < MANY else 3
     return (0 if cell in column else 1) if is_known_name(cell) else -2 * (cell in column)
