@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..campaign import fault_stream
+from ..campaign.formulas.best_period import copy_mtbf, period_note
 from ..campaign.simulate import campaign_terms
 from ..core import figures
 from ..core.catalog import part_content
@@ -32,7 +33,7 @@ from ..systems.parts import kind_of
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason
 from ..systems.system import LOG_CLAUSES, device_names, readers
 from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
-from ..units import GB, HOUR, MINUTE, GiB, MiB
+from ..units import DAY, GB, HOUR, MINUTE, GiB, MiB
 
 RATE_SUFFIX = "_mtbf_hours"
 CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
@@ -214,16 +215,18 @@ def _sharding(s: Scenario) -> AutomaticValue:
 
 
 def _period(s: Scenario) -> AutomaticValue:
-    if not load_variant("protections", s.policy.protection).periodic:
+    protection = load_variant("protections", s.policy.protection)
+    if not protection.periodic:
         return AutomaticValue(None, f"protection {s.policy.protection} has no period")
-    mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(s))
-    plan = campaign_terms(s, s.policy.protection, mean)[0].plan
+    hazards, seconds = fault_stream.hazards_of(s), s.faults.campaign_days * DAY
+    terms, site = campaign_terms(s, s.policy.protection, hazards, seconds=seconds)
+    mean = copy_mtbf(protection, hazards)
     reason = (
-        f"best where a fault undoes work every {four_digits(mean / HOUR)} h"
+        f"least loss where a fault needs a copy every {four_digits(mean / HOUR)} h; {period_note(terms, site, hazards, seconds)}"
         if mean
-        else "customary, since no fault strikes at random"
+        else "customary, since no fault at random needs a copy"
     )
-    return AutomaticValue(plan.checkpoint_interval * plan.step / MINUTE, reason)
+    return AutomaticValue(protection.interval(terms.plan) * terms.plan.step / MINUTE, reason.rstrip("; ."))
 
 
 def _fault(s: Scenario, path: str) -> AutomaticValue:

@@ -11,11 +11,11 @@ from math import nan
 from typing import NamedTuple
 
 from ..campaign import fault_stream
-from ..campaign.simulate import Campaign, run_campaign
+from ..campaign.simulate import Campaign, checkpoint_period, run_campaign
 from ..errors import EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import KNOBS, Scenario, values
-from ..units import DAY, HOUR, MINUTE
+from ..units import DAY, HOUR
 
 
 class CampaignMetric(NamedTuple):
@@ -57,8 +57,7 @@ def campaign_metrics(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], 
 
 @lru_cache(maxsize=16)
 def _campaign(scenario: Scenario) -> Campaign | None:
-    hazards, minutes = fault_stream.hazards_of(scenario), scenario.policy.checkpoint_minutes
-    period = None if minutes is None else minutes * MINUTE
+    hazards, period = fault_stream.hazards_of(scenario), checkpoint_period(scenario)
     hours = scenario.faults.campaign_days * DAY / HOUR
     try:
         return (

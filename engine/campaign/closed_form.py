@@ -7,12 +7,14 @@ length. `progress_after` computes a stretch of training without a fault, without
 """
 
 from dataclasses import dataclass
-from math import exp, expm1, floor, inf, sqrt
+from math import ceil, exp, expm1, floor, inf, sqrt
 
-from .protection import ProtectionPlan, Site
+from .protection import ProtectionPlan
 
 # Seconds between checkpoints without faults, where no period is best: Check-N-Run's default (NSDI'22).
 CUSTOMARY = 1800.0
+# A share of a batch or a cycle that is only a rounding error.
+ROUNDING = 1e-9
 
 
 def young_period(pause: float, mtbf: float) -> float:
@@ -28,14 +30,20 @@ def daly_period(pause: float, mtbf: float) -> float:
     return young_period(pause, mtbf) * (1 + sqrt(half) / 3 + half / 9) - pause
 
 
-def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
-    """Return the batches between checkpoints, by Daly's formula or by the site's period.
+def batches_between(period: float | None, step: float, drain: float, customary: float = CUSTOMARY) -> int:
+    """Return the batches between two copies, by a period or by the customary one.
 
-    step, pause, drain: seconds of a batch, of a pause, and until a checkpoint counts. One checkpoint has drained before the next
-    starts.
+    step, drain: seconds of a batch, and until a copy counts. One copy has drained before the next starts.
     """
-    best_period = CUSTOMARY if site.mtbf is None else daly_period(pause, site.mtbf)
-    return max(1, round((best_period if site.period is None else site.period) / step), -int(-drain // step))
+    return max(1, round((customary if period is None else period) / step), ceil(drain / step - ROUNDING))
+
+
+def calm_share(plan: ProtectionPlan, useful: float, seconds: float) -> float:
+    """Return the share of `seconds` spent on `useful` seconds of each batch, without faults.
+
+    A campaign that ends before its first checkpoint has no pause.
+    """
+    return useful / plan.step if plan.cycle >= seconds else effective(plan, useful, inf, 0.0)
 
 
 def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float) -> float:
@@ -106,10 +114,6 @@ def slowed_share(rate: float, lasts: float, factor: float) -> float:
     Slow-downs come at `rate` a second; each lasts `lasts` seconds and makes batches `factor` times as long.
     """
     return 1 + expm1(-rate * lasts) * (1 - 1 / factor)
-
-
-# A share of a batch or a cycle that is only a rounding error.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)

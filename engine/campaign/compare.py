@@ -4,8 +4,8 @@ A period is the time between two checkpoints.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, inf, sqrt
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -15,12 +15,13 @@ from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
 from ..registry import load_variant
 from ..scenario.scenario import Scenario
-from ..units import DAY, GB, HOUR
+from ..units import DAY, GB, HOUR, MINUTE
 from ..validation.studies.paired import student_quantile
 from . import fault_stream
 from .closed_form import daly_period, young_period
-from .expectation import expectation, useful_time
-from .fold import CampaignTerms
+from .expectation import expectation
+from .fold import CampaignTerms, FaultArrival
+from .formulas.useful_time import useful_time
 from .protection import Site
 from .simulate import Campaign, campaign_terms, run_campaign, run_campaign_under
 
@@ -54,11 +55,18 @@ def compare_protections(
                 {
                     **row,
                     "Refused": "",
+                    **_period_columns(name, runs[0]),
                     **campaign_means(runs),
                     **_closed_form_columns(scenario, name, hazards, hours * HOUR / DAY, period),
                 }
             )
     return tuple(rows)
+
+
+def _period_columns(protection: str, run: Campaign) -> Row:
+    """Return the period of a campaign's copies, None without, and the limit at which the period lies."""
+    interval = load_variant("protections", protection).interval(run.plan)
+    return {"Checkpoint period [min]": interval * run.plan.step / MINUTE or None, "Limit of the period": run.period_note}
 
 
 def _closed_form_columns(
@@ -181,21 +189,41 @@ class PeriodCurve:
 def period_curve(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
 ) -> PeriodCurve:
-    """Return the share of useful time at each period, all under the same faults."""
+    """Return the share of useful time at each period, all under the same faults.
+
+    A campaign lasts `faults.campaign_days`. Daly's and Young's periods are given where the pause does not depend on the period.
+    """
     if not load_variant("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
-    mtbf = fault_stream.rollback_mtbf(hazards)
-    end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
-    arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, end)
-    points = []
+    mtbf, end = fault_stream.rollback_mtbf(hazards), scenario.faults.campaign_days * DAY
+    count = ceil(CURVE_FAULTS * mtbf / end) if mtbf else 1
+    struck_campaigns = _struck_campaigns(scenario, hazards, seed, end, count)
+    points, pauses = {}, set()
     for period in periods:
-        terms, site = campaign_terms(scenario, protection, mtbf, period)
-        share = run_campaign_under(terms, site, arrivals, end).ettr
-        points.append(
-            PeriodPoint(terms.plan.checkpoint_interval * terms.plan.step, share, closed_form(scenario, terms, hazards, end))
-        )
-    pause = terms.plan.pause
-    return PeriodCurve(tuple(points), young_period(pause, mtbf) if mtbf else None, daly_period(pause, mtbf) if mtbf else None)
+        terms, site = campaign_terms(scenario, protection, hazards, period, end)
+        shares = [run_campaign_under(terms, site, arrivals, end).ettr for arrivals in struck_campaigns]
+        calm = run_campaign_under(terms, site, [], end).ettr
+        share = calm + total(campaign_share - calm for campaign_share in shares) / count
+        made_period = terms.protection.interval(terms.plan) * terms.plan.step
+        points[made_period] = PeriodPoint(made_period, share, closed_form(scenario, terms, hazards, end))
+        pauses.add(terms.plan.pause)
+    pause = pauses.pop() if mtbf and len(pauses) == 1 else 0.0
+    best_periods = (young_period(pause, mtbf), daly_period(pause, mtbf)) if pause and mtbf else (None, None)
+    return PeriodCurve(tuple(points.values()), *best_periods)
+
+
+def _struck_campaigns(
+    scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, end: float, count: int
+) -> list[list[FaultArrival]]:
+    """Return the faults of those of `count` campaigns of `end` seconds that a fault strikes."""
+    random = {name: replace(hazard, listed_seconds=()) for name, hazard in hazards.items() if hazard.mtbf}
+    listed = {name: replace(hazard, mtbf=None) for name, hazard in hazards.items() if hazard.listed_seconds}
+    listed_arrivals = fault_stream.fault_arrivals(scenario, listed, seed, end)
+    campaigns: dict[int, list[FaultArrival]] = {nth: list(listed_arrivals) for nth in range(count if listed_arrivals else 0)}
+    for arrival in fault_stream.fault_arrivals(scenario, random, seed, count * end):
+        nth = int(arrival.seconds // end)
+        campaigns.setdefault(nth, []).append(arrival._replace(seconds=arrival.seconds - nth * end))
+    return [sorted(arrivals) for arrivals in campaigns.values()]
 
 
 def closed_form(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:

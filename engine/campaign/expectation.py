@@ -1,35 +1,21 @@
 """The expectation of a campaign in closed form: useful time, worst loss, protection costs.
 
-A class of faults belongs to one of four groups, by the state that the protection restores. With L the group's rate of faults a
-second and D the seconds to notice, restart and restore, the share of progress that each group leaves is:
-
-    back to the newest checkpoint   `kept_share` over the checkpoints' cycle, `effective` in a long campaign
-    partial, nothing trained again  exp(-L D): only the time of the outage is lost
-    back to the rarer copy          `kept_share` over the rarer copy's cycle
-    no state restored               `restarted_share`, over the campaign's own length
-
-Slow stretches leave `slowed_share`. Several groups multiply their shares, which is first order: it is neglected that a fault of
-one group may strike in another group's outage, or interrupt its copy.
+The share of useful time is that of `formulas.useful_time`.
 """
 
 from collections.abc import Mapping
-from math import ceil, exp, inf
+from math import ceil
 from typing import NamedTuple
 
-from ..core.arithmetic import total
-from ..core.figures import exact
-from ..errors import BadKnob
 from ..faults.fault import Hazard
-from ..registry import load_variant
 from ..scenario.scenario import Scenario
 from ..units import DAY, MINUTE
 from . import batch_costs, fault_stream
-from .closed_form import ROUNDING, effective, kept_share, progress_after, restarted_share, seconds_for, slowed_share
+from .closed_form import ROUNDING, progress_after, seconds_for
 from .fold import CampaignTerms
-from .protection import Protection, ProtectionPlan, Site
+from .formulas.useful_time import RESTART, fault_group, useful_time
+from .protection import Site
 from .simulate import campaign_terms
-
-ROLLBACK, PARTIAL, RARE_COPY, RESTART = GROUPS = ("rollback", "partial", "rarer copy", "restart")
 
 
 class Expectation(NamedTuple):
@@ -72,7 +58,7 @@ def expectation(
 
     Raises CannotRun, and BadKnob for faults without a formula.
     """
-    terms, site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+    terms, site = campaign_terms(scenario, protection, hazards, period, days * DAY)
     return expectation_of(scenario, terms, site, hazards, days * DAY)
 
 
@@ -87,43 +73,6 @@ def expectation_of(
     watts = _watts(terms, site) - estimated.energy / estimated.step
     lost_minutes = seconds_for(plan, worst_class.batches) / MINUTE
     return Expectation(share, worst_class.batches, worst_class.name, lost_minutes, terms.protection.price(site), watts, useful)
-
-
-def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return the mean share of time spent on batches that count, as `Campaign.ettr`."""
-    check_exponential(hazards)
-    plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
-    downtime, backup_restore = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
-    share = effective(plan, terms.useful_seconds, inf, 0.0)
-    share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, downtime + plan.restore, seconds)
-    share *= exp(-rates[PARTIAL] * (downtime + plan.restore))
-    share *= kept_share(
-        rates[RARE_COPY], seconds_for(plan, plan.backup_interval), plan.backup_drain, downtime + backup_restore, seconds
-    )
-    share *= restarted_share(rates[RESTART], downtime + terms.initial_seconds, seconds)
-    slow = total(
-        1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load_variant("faults", name).kind == "fail-slow"
-    )
-    return share * slowed_share(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share
-
-
-def check_exponential(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for faults without a closed form.
-
-    These are faults at listed instants, and faults whose intervals are not exponential.
-    """
-    fault_stream.check_hazards(hazards)
-    for name, hazard in hazards.items():
-        if hazard.listed_seconds:
-            raise BadKnob(
-                f"The knob faults.{name.replace('-', '_')}_at_seconds or faults.trace fixes instants of {name}, for which there "
-                "is no closed formula; clear both, or simulate the campaign."
-            )
-        if hazard.mtbf and hazard.shape != 1:
-            raise BadKnob(
-                f"faults.weibull_shape={exact(hazard.shape)} of {name} has no closed formula; set it to 1, or simulate the "
-                "campaign."
-            )
 
 
 def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
@@ -141,30 +90,12 @@ def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: fl
 def _most_lost(terms: CampaignTerms, destroyed: frozenset[str], seconds: float) -> float:
     """Return the completed batches lost just before the next checkpoint counts."""
     plan, fidelity = terms.plan, terms.protection.fidelity_after(destroyed)
-    if _fault_group(terms.protection, plan, destroyed) == RESTART:
+    if fault_group(terms.protection, plan, destroyed) == RESTART:
         return float(progress_after(plan, seconds).completed_batches)
     if fidelity == "older":
         return plan.backup_interval + ceil(plan.backup_drain / plan.step - ROUNDING) - 1.0
     drain_batches = ceil(plan.drain / plan.step - ROUNDING) - 1 if plan.drain or not plan.pause else 0
     return float(plan.checkpoint_interval + drain_batches + (plan.mlp_age if fidelity == "lossy" else 0))
-
-
-def _rates(terms: CampaignTerms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
-    """Return the faults a second by group."""
-    rates = dict.fromkeys(GROUPS, 0.0)
-    for name, hazard in hazards.items():
-        if hazard.mtbf and (destroyed := fault_stream.destroyed_parts(name)):
-            rates[_fault_group(terms.protection, terms.plan, destroyed)] += 1 / hazard.mtbf
-    return rates
-
-
-def _fault_group(protection: Protection, plan: ProtectionPlan, destroyed: frozenset[str]) -> str:
-    """Return the group of a fault under a protection: one of GROUPS."""
-    fidelity = protection.fidelity_after(destroyed)
-    if fidelity == "lossy" and plan.partial:
-        return PARTIAL
-    copies = {"lost": 0, "older": plan.backup_interval}.get(fidelity, plan.checkpoint_interval)
-    return RESTART if not copies else RARE_COPY if fidelity == "older" else ROLLBACK
 
 
 def _watts(terms: CampaignTerms, site: Site) -> float:

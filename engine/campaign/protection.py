@@ -99,8 +99,8 @@ class Site:
     ssd_watts: power of the idle drives that the protection adds.
     in_dram: whether tables lie in host memory.
     pmem: whether there is persistent memory.
-    mtbf: mean seconds between faults that undo work; None without such faults.
-    period: seconds between checkpoints by the knob; None for the best.
+    mtbf: mean seconds between faults after which the protection's periodic copies are read; None without such faults.
+    period: seconds between two copies; None for the customary period.
     drives: drives that a node has already.
     drive_bytes, drive_watts: capacity and idle power of one drive.
     drive_room: free bytes over all drives that nodes have already.
@@ -186,7 +186,10 @@ class Protection:
     fidelity_by_loss: the fidelity of the restored state, by lost part.
     plan: returns its costs at a site.
     log: returns the knobs for the log that it needs, or raises BadKnob with the remedy; None to train without a log.
-    periodic: whether it has a checkpoint period.
+    periodic: whether it copies the state periodically, as `policy.checkpoint_minutes` says.
+    interval_name: the plan's field with the batches between two such copies.
+    longest_period: returns the longest automatic period [s] that its loss of accuracy allows, by the faults a second after which
+        it restores old parts; None without a limit.
     constants: the numbers that the plan depends on, besides those of the machine.
     cites: its sources.
     storage_needs: returns its storage: "drives" to add to each node, bytes of "dram" in each node's host, and bytes in the
@@ -199,6 +202,8 @@ class Protection:
     plan: Callable[[Site], ProtectionPlan]
     log: Callable[[Scenario], Mapping[str, Any]] | None = None
     periodic: bool = False
+    interval_name: Literal["checkpoint_interval", "backup_interval"] = "checkpoint_interval"
+    longest_period: Callable[[Site, float], float] | None = None
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
     storage_needs: Callable[[Site], Mapping[str, float]] = lambda site: {}
@@ -210,6 +215,10 @@ class Protection:
         """
         parts = destroyed - NODE_LOSSES if "site" in destroyed else destroyed
         return max((self.fidelity_by_loss[loss] for loss in parts), key=FIDELITIES.index, default="exact")
+
+    def interval(self, plan: ProtectionPlan) -> int:
+        """Return the batches between two periodic copies; 0 for a protection without a period."""
+        return int(getattr(plan, self.interval_name)) if self.periodic else 0
 
     def price(self, site: Site) -> float | None:
         """Return the USD of the storage that the protection needs.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ..core import figures
 from ..core.arithmetic import total
 from ..core.constants import Constant
+from ..faults.fault import Hazard
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
 from ..units import HOUR
@@ -146,7 +147,7 @@ def _range_figure(group: str, name: str, simulated_value: float, ends: tuple[flo
 
 
 def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> ProtectionPlan:
-    return campaign_terms(scenario, protection, mtbf)[0].plan
+    return campaign_terms(scenario, protection, {"gpu-crash": Hazard(mtbf)})[0].plan
 
 
 def overhead_percent(plan: ProtectionPlan) -> float:

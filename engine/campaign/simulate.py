@@ -1,23 +1,28 @@
 """One campaign: a scenario's machine trains for days under a protection and faults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import exp
+from types import MappingProxyType
 
 from ..core.arithmetic import total
 from ..core.figures import exact, figure
 from ..errors import BadKnob, nearest_hint
 from ..faults.fault import Hazard
 from ..registry import load_variant, variant_names
+from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..units import HOUR
+from ..units import DAY, HOUR, MINUTE
 from . import batch_costs, fault_stream
 from .accounts import exact_sums
 from .fold import CampaignRecovery, CampaignTerms, FaultArrival, run_faults
+from .formulas import best_period
 from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
 MOST_HOURS = 1e6
+NO_FAULTS: Mapping[str, Hazard] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Campaign:
     training_bytes: bytes that training itself stored in persistent memory, also in batches that were lost.
     recoveries: the recoveries in order.
     faults: the number of faults.
+    period_note: a sentence on the limit at which the plan's period lies, "" within the limits.
     """
 
     plan: ProtectionPlan
@@ -45,6 +51,7 @@ class Campaign:
     training_bytes: float
     recoveries: tuple[CampaignRecovery, ...]
     faults: int
+    period_note: str = ""
 
     @property
     def ettr(self) -> float:
@@ -86,13 +93,14 @@ def run_campaign(
 ) -> Campaign:
     """Simulate `hours` of training; raises BadKnob and CannotRun.
 
-    period: seconds between checkpoints; None for the best period.
+    period: seconds between two copies; None for the best period.
     """
-    terms, campaign_site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:
         raise BadKnob(f"A campaign of {figure(hours, 'h')} is not possible; give more than 0 and at most {exact(MOST_HOURS)} h.")
+    terms, campaign_site = campaign_terms(scenario, protection, hazards, period, hours * HOUR)
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
-    return run_campaign_under(terms, campaign_site, arrivals, hours * HOUR)
+    campaign = run_campaign_under(terms, campaign_site, arrivals, hours * HOUR)
+    return replace(campaign, period_note=best_period.period_note(terms, campaign_site, hazards, hours * HOUR))
 
 
 def run_campaign_under(terms: CampaignTerms, campaign_site: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
@@ -113,10 +121,27 @@ def run_campaign_under(terms: CampaignTerms, campaign_site: Site, arrivals: list
     )
 
 
+def checkpoint_period(scenario: Scenario) -> float | None:
+    """Return the seconds between two copies that the knobs set for every protection.
+
+    Return None for the best period of each.
+    """
+    minutes = scenario.policy.checkpoint_minutes
+    return None if minutes is None else minutes * MINUTE
+
+
 def campaign_terms(
-    scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None
+    scenario: Scenario,
+    protection: str,
+    hazards: Mapping[str, Hazard] = NO_FAULTS,
+    period: float | None = None,
+    seconds: float | None = None,
 ) -> tuple[CampaignTerms, Site]:
-    """Return the terms and the site of a campaign; raises BadKnob and CannotRun."""
+    """Return the terms and the site of a campaign; raises BadKnob and CannotRun.
+
+    period: seconds between two copies; None for the best period, or for the customary one where no random fault needs a copy.
+    seconds: the length of the campaign; None for `faults.campaign_days`.
+    """
     if protection not in variant_names("protections"):
         raise BadKnob(
             f"protection={protection!r} is not known; {nearest_hint(protection, variant_names('protections'), 'protections')}"
@@ -125,19 +150,43 @@ def campaign_terms(
         raise BadKnob(
             f"A checkpoint period of {figure(period, 's')} is not possible; give more than 0 s, or nothing for the best one."
         )
+    fault_stream.check_hazards(hazards)
+    return _campaign_terms(
+        scenario, protection, tuple(sorted(hazards.items())), period, seconds or scenario.faults.campaign_days * DAY
+    )
+
+
+@lru_cache(maxsize=256)
+def _campaign_terms(
+    scenario: Scenario, protection: str, named_hazards: tuple[tuple[str, Hazard], ...], period: float | None, seconds: float
+) -> tuple[CampaignTerms, Site]:
     definition: Protection = load_variant("protections", protection)
     logged = batch_costs.logged_costs(scenario, definition.log(scenario)) if definition.log else None
+    hazards = dict(named_hazards)
+    mtbf = best_period.copy_mtbf(definition, hazards)
     campaign_site = site(scenario, logged, mtbf, period)
-    plan = definition.plan(campaign_site)
-    useful, joules = min(campaign_site.unlogged_pace.step, plan.step), min(campaign_site.unlogged_pace.joules, plan.joules)
-    faults, initial_seconds = (
-        scenario.faults,
-        max(plan.restore, plan.backup_drain, campaign_site.state / campaign_site.home.write_rate),
-    )
+
+    def terms_at(copy_period: float) -> CampaignTerms:
+        return _terms(definition, replace(campaign_site, period=copy_period), scenario.faults)
+
+    if definition.periodic and period is None and mtbf:
+        best = best_period.best_period(terms_at, campaign_site, definition, hazards, seconds)
+        campaign_site = replace(campaign_site, period=best)
+    return _terms(definition, campaign_site, scenario.faults), campaign_site
+
+
+def _terms(definition: Protection, campaign_site: Site, faults: Faults) -> CampaignTerms:
+    """Return the terms of a campaign with a protection at a site."""
+    plan, bare = definition.plan(campaign_site), campaign_site.unlogged_pace
     late_seconds = faults.late_detection_share * faults.late_detection_seconds
-    detect_seconds = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late_seconds
-    restart_seconds = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
-    stored_bytes = {"pmem": campaign_site.unlogged_pace.pmem_bytes}
     return CampaignTerms(
-        definition, plan, useful, joules, campaign_site.watts, detect_seconds, restart_seconds, initial_seconds, stored_bytes
-    ), campaign_site
+        protection=definition,
+        plan=plan,
+        useful_seconds=min(bare.step, plan.step),
+        useful_joules=min(bare.joules, plan.joules),
+        watts=campaign_site.watts,
+        detect=faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late_seconds,
+        restart=faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds,
+        initial_seconds=max(plan.restore, plan.backup_drain, campaign_site.state / campaign_site.home.write_rate),
+        stored_bytes={"pmem": bare.pmem_bytes},
+    )

@@ -15,13 +15,14 @@ from .. import version
 from ..campaign import fault_stream
 from ..campaign.compare import compare_protections
 from ..campaign.reference_points import YARDSTICKS, Prediction, llama_prediction
+from ..campaign.simulate import checkpoint_period
 from ..errors import BadInput, nearest_hint
 from ..faults.fault import Hazard
 from ..insight.running_costs import price_unit
 from ..registry import variant_names
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
-from ..units import HOUR, MINUTE
+from ..units import HOUR
 from . import output, scenario_arguments
 from .parser import Subparsers, number, positive, whole_number
 
@@ -29,6 +30,7 @@ COLUMNS = {
     "Effective training time ratio": ("useful", 9, "z.4f"),
     "Closed form": ("formula", 9, "z.4f"),
     "Goodput [samples/s]": ("samples/s", 12, "z,.0f"),
+    "Checkpoint period [min]": ("period min", 14, "z,.5f"),
     "Checkpoint overhead [%]": ("checkpoint %", 14, "z.3f"),
     "Lost work [h]": ("lost h", 9, "z.2f"),
     "RPO of embeddings [batches]": ("RPO rows", 12, "z,.0f"),
@@ -58,7 +60,12 @@ def add(commands: Subparsers) -> None:
     )
     seeds, period = partial(whole_number, what="seeds", most=10_000), partial(positive, noun="seconds", maximum=1e9)
     parser.add_argument("--seeds", type=seeds, default=8, metavar="N", help="seeds 1 to N (8)")
-    parser.add_argument("--period", type=period, metavar="SECONDS", help="between checkpoints (policy.checkpoint_minutes)")
+    parser.add_argument(
+        "--period",
+        type=period,
+        metavar="SECONDS",
+        help="between two copies, of every protection that copies (policy.checkpoint_minutes)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write rows, hazards and yardsticks as JSON; - for standard output")
     parser.set_defaults(call=call)
 
@@ -75,9 +82,8 @@ def call(arguments: argparse.Namespace) -> int:
             raise BadInput(
                 f"--protection {name!r} is not known; {nearest_hint(name, variant_names('protections'), 'protections')}"
             )
-    seeds, minutes = range(1, arguments.seeds + 1), scenario.policy.checkpoint_minutes
-    days = arguments.days or scenario.faults.campaign_days
-    period = arguments.period or (None if minutes is None else minutes * MINUTE)
+    seeds, days = range(1, arguments.seeds + 1), arguments.days or scenario.faults.campaign_days
+    period = arguments.period or checkpoint_period(scenario)
     rows = compare_protections(scenario, protections, hazards, days * 24, seeds, period)
     if arguments.json:
         content = {
@@ -101,10 +107,15 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rows as a table for people; reasons for impossible protections follow."""
+    """Return the rows as a table for people.
+
+    Limits at which periods lie follow, and reasons for impossible protections.
+    """
     head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
-    lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
-    return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"
+    lines = [_line(row) for row in rows if not row["Refused"]]
+    limits = [f"{row['Protection']}: {row['Limit of the period']}" for row in rows if row.get("Limit of the period")]
+    refusals = [row["Refused"] for row in rows if row["Refused"]]
+    return "\n".join([f"{'protection':22}{head}", *lines, *limits, *refusals]) + "\n"
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -330,9 +330,9 @@ class Policy:
     checkpoint_minutes: float | None = knob(
         None,
         "Checkpoint period",
-        "Training time between two checkpoints, for protections that take checkpoints; auto: the period with the least loss.",
+        "Training time between two copies of the state, for every protection that copies; auto: the period with the least loss.",
         unit="min",
-        low=1e-3,
+        low=1e-6,
         high=1e6,
         acts="campaign",
     )

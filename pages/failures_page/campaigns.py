@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.campaign.compare import PeriodCurve, campaign_means, period_curve
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.simulate import Campaign, run_campaign
+from engine.campaign.simulate import Campaign, campaign_terms, checkpoint_period, run_campaign
 from engine.core.arithmetic import total
 from engine.core.figures import count, exact
 from engine.errors import EmberpoolError
@@ -20,7 +20,7 @@ from engine.faults.fault import Hazard
 from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.systems.system import log_policy
-from engine.units import DAY, HOUR, MINUTE
+from engine.units import DAY, HOUR
 
 SEEDS = 8
 MOST_FAULTS = 2000
@@ -130,21 +130,12 @@ def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], cou
     title, first_seed = load_variant("protections", name).title, scenario.faults.seed
     try:
         runs = tuple(
-            run_campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
+            run_campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, checkpoint_period(scenario))
             for seed in range(first_seed, first_seed + count)
         )
     except EmberpoolError as error:
         return ProtectionCampaigns(name, title, str(error), (), {})
     return ProtectionCampaigns(name, title, "", runs, campaign_means(runs))
-
-
-def _period(scenario: Scenario, name: str) -> float | None:
-    """Return the checkpoint period [s] that a knob sets for the chosen protection.
-
-    The period is None for other protections, which have their best period.
-    """
-    minutes = scenario.policy.checkpoint_minutes
-    return minutes * MINUTE if minutes and name == scenario.policy.protection else None
 
 
 def curve_protection(scenario: Scenario) -> str:
@@ -164,12 +155,9 @@ def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
     """
     hazards = hazards_of(scenario)
     try:
-        middle = _middle(period_curve(scenario, name, hazards, [10 * MINUTE]))
+        plan = campaign_terms(scenario, name, hazards)[0].plan
+        middle = load_variant("protections", name).interval(plan) * plan.step
         periods = [float(period) for period in middle * np.geomspace(1 / 60, 60, PERIODS)]
         return period_curve(scenario, name, hazards, periods, scenario.faults.seed)
     except EmberpoolError as error:
         return str(error)
-
-
-def _middle(coarse_curve: PeriodCurve) -> float:
-    return coarse_curve.daly_period or 10 * MINUTE

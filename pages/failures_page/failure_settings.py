@@ -100,10 +100,8 @@ def draw_presses(
             label = f"Use the best period, {figure(best_period.period, 's')}"
             st.button(label, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
         if best_protection:
-            press = {PROTECTION_KNOB: best_protection.name, MINUTES_KNOB: None}
-            st.button(
-                f"Use {losses.title_in_sentence(best_protection.title)}", on_click=_set, args=(press,), key="take protection"
-            )
+            press, label = {PROTECTION_KNOB: best_protection.name}, f"Use {losses.title_in_sentence(best_protection.title)}"
+            st.button(label, on_click=_set, args=(press,), key="take protection")
         log = {PROTECTION_KNOB: own_log_name(shown_scenario)}
         st.button(
             "Use the system's own log", on_click=_set, args=(log,), help="Estimates and full runs use this log.", key="own log"

@@ -148,9 +148,8 @@ def reasons(month: MonthlyLosses) -> list[str]:
     share = chosen_loss.share
     failure_seconds = losses.cost_of_failure(chosen_loss, month.hazards)
     costs = f", {figure(failure_seconds, 's')} each" if failure_seconds else ""
-    subject = {True: "Checkpoints take", False: "Protecting each batch takes"}[
-        load_variant("protections", chosen_loss.name).periodic
-    ]
+    protection = load_variant("protections", chosen_loss.name)
+    subject = "Checkpoints take" if protection.periodic and not protection.log else "Protecting each batch takes"
     parts = f"{subject} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
     parts = parts + f"{losses.hours_text(month.hours(share.failures))} ({percent(share.failures)}{costs})."
     sentences = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
@@ -158,9 +157,11 @@ def reasons(month: MonthlyLosses) -> list[str]:
         sentences.append(losses.why_sentence(month.scenario, chosen_loss))
     best_loss = better_period(month)
     if best_loss and best_loss.period:
-        sentences.append(f"The best period is {figure(best_loss.period, 's')}, with a loss of {month.loss_text(best_loss)}.")
-    elif month.best_period_loss:
-        sentences.append("The checkpoint period is near the best period.")
+        sentences += [f"The best period is {figure(best_loss.period, 's')}, with a loss of {month.loss_text(best_loss)}."]
+        sentences += [best_loss.note] * bool(best_loss.note)
+    else:
+        sentences += ["The checkpoint period is near the best period."] * bool(month.best_period_loss)
+        sentences += [chosen_loss.note] * bool(chosen_loss.note)
     better_loss = better_protection(month)
     best_of_all = (
         f"The best protection is {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, "

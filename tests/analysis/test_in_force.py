@@ -30,7 +30,7 @@ def outcome(scenario):
     """Return what follows from a scenario: its estimate or refusal, its faults, and its campaign's checkpoints."""
     (found,) = estimates([scenario])
     try:
-        every = campaign_terms(scenario, scenario.policy.protection, None)[0].plan.step
+        every = campaign_terms(scenario, scenario.policy.protection)[0].plan.step
     except EmberpoolError:
         every = None
     return found.results, found.outcome, every
@@ -79,9 +79,11 @@ def test_a_rate_and_a_checkpoint_period_in_force_are_those_of_faults_and_campaig
     hours = find_automatic_value(base, "faults.gpu_crash_mtbf_hours").setting
     assert hours == pytest.approx(16384 * 1296 / 262)
     assert class_mtbf(with_values(base, {"faults.gpu_crash_mtbf_hours": hours}), "gpu-crash") == pytest.approx(hours * 3600)
-    mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(base))
-    best, _ = campaign_terms(base, "periodic-full", mean)
-    given, _ = campaign_terms(base, "periodic-full", mean, 60 * find_automatic_value(base, "policy.checkpoint_minutes").setting)
+    hazards = fault_stream.hazards_of(base)
+    best, _ = campaign_terms(base, "periodic-full", hazards)
+    given, _ = campaign_terms(
+        base, "periodic-full", hazards, 60 * find_automatic_value(base, "policy.checkpoint_minutes").setting
+    )
     assert given.plan == best.plan
     none = find_automatic_value(with_values(base, {"policy.protection": "undo"}), "policy.checkpoint_minutes")
     assert none.setting is None and "no period" in none.reason

@@ -47,7 +47,10 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
         "useful_share": expected.useful_share, "lost_batches": 0.0, "worst_fault": "gpu-crash", "minutes": 0.0,
         "price_usd": 0.0, "watts": expected.watts,
     }  # fmt: skip
-    step = campaign_terms(scenario, "undo", 6 * HOUR)[0].useful_seconds / batch_costs.estimated_costs(scenario).step
+    step = (
+        campaign_terms(scenario, "undo", {"gpu-crash": Hazard(6 * HOUR)})[0].useful_seconds
+        / batch_costs.estimated_costs(scenario).step
+    )
     assert undo["Closed form"] == pytest.approx(undo["closed_form"]["useful_share"] * step)
     assert undo["Closed form"] == pytest.approx(undo["Effective training time ratio"], abs=0.03)
     assert none["closed_form"]["minutes"] == pytest.approx(24 * 60)
@@ -116,7 +119,7 @@ def test_waits_are_the_means_of_what_a_full_run_draws():
     knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
     scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
     drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), strikes(scenario), strict=False)]
-    terms, _ = campaign_terms(scenario, "undo", None)
+    terms, _ = campaign_terms(scenario, "undo")
     assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
 
 
@@ -146,10 +149,10 @@ def test_a_recovery_is_exact_or_measured(name):
 
 def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
     scenario = with_values(preset("optane-kaggle").scenario, {"policy.mlp_staleness_bound_batches": 10})
-    assert accuracy.accuracy_effect("relaxed", campaign_terms(scenario, "relaxed", None)[0].plan).effects[0].variant == "mlp-10"
+    assert accuracy.accuracy_effect("relaxed", campaign_terms(scenario, "relaxed")[0].plan).effects[0].variant == "mlp-10"
     assert accuracy.accuracy_effect("check-n-run").effects[0].variant == "bits-4"
     sharded = with_values(preset("optane-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
-    found = accuracy.accuracy_effect("cpr", campaign_terms(sharded, "cpr", 24 * HOUR)[0].plan)
+    found = accuracy.accuracy_effect("cpr", campaign_terms(sharded, "cpr", {"gpu-crash": Hazard(24 * HOUR)})[0].plan)
     assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.sentence
 
 

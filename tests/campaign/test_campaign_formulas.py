@@ -69,18 +69,12 @@ def test_without_faults_the_closed_form_is_the_share_of_training():
     assert effective(ProtectionPlan(2.0, 1.0, checkpoint_interval=10, pause=5.0), 1.5, float("inf"), 99.0) == 15 / 25
 
 
-class Machine:
-    """What the choice of a period looks at."""
-
-    def __init__(self, mtbf=None, period=None):
-        self.mtbf, self.period = mtbf, period
-
-
-def test_the_period_is_the_one_asked_for_or_daly_s_or_the_customary_one():
-    assert batches_between(Machine(3600.0, 12.0), 0.1, 1.0, 0.0) == 120
-    assert batches_between(Machine(3600.0), 0.1, 1.0, 0.0) == round(daly_period(1.0, 3600.0) / 0.1)
-    assert batches_between(Machine(), 0.1, 1.0, 0.0) == round(CUSTOMARY / 0.1)
-    assert batches_between(Machine(3600.0), 0.1, 0.0, 7.05) == 71  # as fast as the storage takes them
+def test_the_interval_is_of_the_period_asked_for_or_the_customary_one_and_no_shorter_than_a_copy_takes():
+    assert batches_between(12.0, 0.1, 0.0) == 120
+    assert batches_between(None, 0.1, 0.0) == round(CUSTOMARY / 0.1)
+    assert batches_between(None, 0.1, 0.0, customary=7.0) == 70
+    assert batches_between(1.0, 0.1, 7.05) == 71  # as fast as the storage takes them
+    assert batches_between(1e-9, 0.1, 0.0) == 1
 
 
 @pytest.mark.parametrize(("gpus", "shape"), [(1, 0.7), (4, 1.0)])

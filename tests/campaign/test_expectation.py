@@ -8,8 +8,9 @@ import pytest
 
 from engine.campaign import batch_costs
 from engine.campaign.closed_form import effective, kept_share, restarted_share, slowed_share
-from engine.campaign.expectation import expectation, useful_time
-from engine.campaign.fault_stream import hazards_of, rollback_mtbf
+from engine.campaign.expectation import expectation
+from engine.campaign.fault_stream import hazards_of
+from engine.campaign.formulas.useful_time import useful_time
 from engine.campaign.protection import ProtectionPlan
 from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob, CannotRun
@@ -68,7 +69,7 @@ def test_thirty_seeds_agree_with_the_closed_form_and_lose_no_more_than_it_says(m
         runs = [run_campaign(scenario, name, hazards, DAYS * 24, seed) for seed in SEEDS]
         shares = [run.ettr for run in runs]
         half = student_quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs))
-        form = useful_time(scenario, campaign_terms(scenario, name, rollback_mtbf(hazards))[0], hazards, DAYS * DAY)
+        form = useful_time(scenario, campaign_terms(scenario, name, hazards, seconds=DAYS * DAY)[0], hazards, DAYS * DAY)
         assert form == pytest.approx(fmean(shares), abs=max(half, 0.01)), name
         more = form / fmean(shares)
         assert found.useful_share == pytest.approx(more * fmean(run.goodput for run in runs) / throughput, rel=1e-9), name
@@ -140,7 +141,7 @@ def test_what_a_fault_loses_at_most_by_hand():
     two = MACHINES["HBM of two nodes"]
 
     def lost(name, hazards, scenario=KAGGLE):
-        return expectation(scenario, name, hazards, DAYS), campaign_terms(scenario, name, rollback_mtbf(hazards))[0].plan
+        return expectation(scenario, name, hazards, DAYS), campaign_terms(scenario, name, hazards, seconds=DAYS * DAY)[0].plan
 
     assert lost("undo", crash)[0][1:4] == (0.0, "gpu-crash", 0.0)
     found, plan = lost("relaxed", crash)
@@ -161,7 +162,7 @@ def test_what_a_fault_loses_at_most_by_hand():
 
 
 def test_without_faults_checkpoints_cost_their_pauses_at_the_customary_period():
-    found, plan = expectation(KAGGLE, "periodic-full", {}, DAYS), campaign_terms(KAGGLE, "periodic-full", None)[0].plan
+    found, plan = expectation(KAGGLE, "periodic-full", {}, DAYS), campaign_terms(KAGGLE, "periodic-full")[0].plan
     step = batch_costs.estimated_costs(KAGGLE).step
     assert (
         found.useful_share == pytest.approx(plan.checkpoint_interval * step / (plan.checkpoint_interval * plan.step + plan.pause))

@@ -22,7 +22,7 @@ STATE = table_bytes(KAGGLE) + mlp_bytes(KAGGLE)
 
 
 def taken(name, scenario=KAGGLE):
-    terms, site = campaign_terms(scenario, name, None)
+    terms, site = campaign_terms(scenario, name)
     return terms.protection.storage_needs(site), terms.protection.price(site), site, terms.protection
 
 

@@ -74,7 +74,7 @@ def test_without_its_log_a_system_is_as_fast_as_one_that_keeps_none():
 def test_a_log_s_pace_is_that_of_the_system_that_keeps_it():
     for name, system in (("undo", "cxl-b"), ("redo", "cxl-d")):
         own = with_values(KAGGLE, {"system": system})
-        terms, _ = campaign_terms(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name, None)
+        terms, _ = campaign_terms(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name)
         assert terms.plan.step == batch_costs.logged_costs(own, {}).step
 
 

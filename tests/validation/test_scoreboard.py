@@ -13,6 +13,7 @@ from engine.campaign.reference_points import published_figures
 from engine.campaign.simulate import campaign_terms
 from engine.commands import validate as command
 from engine.errors import BadFile, BadInput
+from engine.faults.fault import Hazard
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.validation import accepted, workload_figures
@@ -88,7 +89,7 @@ def test_protections_are_scored_where_full_checkpoints_cost_what_is_published():
     assert [(one.number, one.number_to) for one in (times_fewer, partial)] == [(6.0, 17.0), (0.53, 0.68)]
     shared = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm"})
     mtbf = reference_points.mtbf_where_full_costs(shared, 8.35)
-    full, cpr = (campaign_terms(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
+    full, cpr = (campaign_terms(shared, name, {"gpu-crash": Hazard(mtbf)})[0].plan for name in ("periodic-full", "cpr"))
     assert reference_points.overhead_percent(full) == pytest.approx(8.35, rel=1e-3)
     assert partial.simulated_value == pytest.approx(
         100 * cpr.pause / (2 * 0.1 * 8 * mtbf), rel=1e-3

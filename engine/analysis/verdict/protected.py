@@ -7,10 +7,11 @@ rate, no samples are lost, and no protection is bought.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...campaign.expectation import check_exponential, expectation_of
-from ...campaign.fault_stream import hazards_of, rollback_mtbf
+from ...campaign.expectation import expectation_of
+from ...campaign.fault_stream import hazards_of
+from ...campaign.formulas.useful_time import check_exponential
 from ...campaign.protection import Protection
-from ...campaign.simulate import campaign_terms
+from ...campaign.simulate import campaign_terms, checkpoint_period
 from ...errors import BadKnob, CannotRun
 from ...faults.fault import Hazard
 from ...hardware.hosts import host_channels
@@ -20,7 +21,7 @@ from ...scenario.scenario import Scenario, with_values
 from ...systems.buildable import does_not_fit
 from ...systems.sizing import max_dram_GiB
 from ...systems.system import Settled, log_policy
-from ...units import DAY, MINUTE, GiB
+from ...units import DAY, GiB
 from .candidates import CandidateEstimate
 
 PROTECTION = "policy.protection"
@@ -101,14 +102,13 @@ def _suits(protection: Protection, scenario: Scenario) -> bool:
 
 def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazards: Mapping[str, Hazard]) -> CandidateProtection:
     """Return a protection of a machine, as expected over the campaign; raises BadKnob and CannotRun."""
-    minutes = scenario.policy.checkpoint_minutes
-    period = None if minutes is None else minutes * MINUTE
-    terms, site = campaign_terms(scenario, name, rollback_mtbf(hazards), period)
+    seconds = scenario.faults.campaign_days * DAY
+    terms, site = campaign_terms(scenario, name, hazards, checkpoint_period(scenario), seconds)
     needs, machine = terms.protection.storage_needs(site), settled.scenario.machine
     room = max_dram_GiB(host_channels(machine)) * GiB
     if needs.get("dram", 0.0) > room or does_not_fit(settled, drives=round(needs.get("drives", 0.0))):
         raise CannotRun(f"protection={name} does not fit the machine.")
-    expectation = expectation_of(scenario, terms, site, hazards, scenario.faults.campaign_days * DAY)
+    expectation = expectation_of(scenario, terms, site, hazards, seconds)
     watts = room_watts(settled.scenario, expectation.watts)
     return CandidateProtection(
         name,

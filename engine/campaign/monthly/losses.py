@@ -6,10 +6,7 @@ they come from simulated campaigns. The cost of an hour is the written-off part 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from statistics import fmean
-
-import numpy as np
 
 from ...core.arithmetic import total
 from ...core.figures import count, exact, factor, figure, percent
@@ -19,14 +16,11 @@ from ...faults.fault import Hazard
 from ...insight.running_costs import assumptions, room_watts, training_cost
 from ...registry import all_variants, load_variant, variant_names
 from ...scenario.scenario import Scenario, with_values
-from ...units import DAY, HOUR, MINUTE, MS
-from .. import fault_stream
-from ..closed_form import daly_period, effective
-from ..expectation import useful_time
-from ..simulate import Campaign, campaign_terms
-
-GRID_FACTOR, PERIOD_COUNT = 60.0, 60  # the grid of periods around Daly's: the factor on either side, and the number of periods
-GRID_ROUNDS = 2  # rounds of the grid, each closer around the best period
+from ...units import DAY, HOUR, MS
+from ..closed_form import calm_share
+from ..formulas.best_period import copy_mtbf, period_note
+from ..formulas.useful_time import useful_time
+from ..simulate import Campaign, campaign_terms, checkpoint_period
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,8 @@ class ProtectionLoss:
     name, title: name and title of the protection.
     refusal: the reason; "" where the protection is possible.
     share: the lost shares of the time; None where refused.
-    period: seconds of training between two checkpoints, None for a protection without checkpoints.
+    period: seconds of training between two copies, None for a protection without periodic copies.
+    note: a sentence on the limit at which the period lies, "" within the limits.
     pause: seconds that training stands still for a checkpoint.
     step, bare_step: seconds of a batch with the protection, and without any.
     price: USD of the storage that the protection needs, None where a part has no published price.
@@ -63,6 +58,7 @@ class ProtectionLoss:
     refusal: str = ""
     share: LostShare | None = None
     period: float | None = None
+    note: str = ""
     pause: float = 0.0
     step: float = 0.0
     bare_step: float = 0.0
@@ -135,15 +131,10 @@ def hour_sentence(hour: ClusterHour) -> str:
 def losses_by_formula(scenario: Scenario, hazards: Mapping[str, Hazard]) -> tuple[ProtectionLoss, ...]:
     """Return each protection's loss by the closed form; raises BadKnob for faults without one.
 
-    The scenario's own protection has the scenario's period; each other protection has its best period.
+    Protections that copy have the scenario's period; where that is automatic, each has its best period.
     """
-    period_minutes, chosen_protection = scenario.policy.checkpoint_minutes, scenario.policy.protection
-    return tuple(
-        loss_by_formula(
-            scenario, name, hazards, period_minutes * MINUTE if period_minutes and name == chosen_protection else None
-        )
-        for name in variant_names("protections")
-    )
+    period = checkpoint_period(scenario)
+    return tuple(loss_by_formula(scenario, name, hazards, period) for name in variant_names("protections"))
 
 
 def loss_by_formula(
@@ -154,20 +145,20 @@ def loss_by_formula(
     period: seconds between checkpoints; None for the best period.
     """
     title = protection_title(protection)
+    seconds = scenario.faults.campaign_days * DAY
     try:
-        terms, site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+        terms, site = campaign_terms(scenario, protection, hazards, period, seconds)
     except EmberpoolError as error:
         return ProtectionLoss(protection, title, str(error))
-    useful = useful_time(scenario, terms, hazards, scenario.faults.campaign_days * DAY)
-    calm, plan = effective(terms.plan, terms.useful_seconds, inf, 0.0), terms.plan
-    periodic = load_variant("protections", protection).periodic
+    useful, calm = useful_time(scenario, terms, hazards, seconds), calm_share(terms.plan, terms.useful_seconds, seconds)
     return ProtectionLoss(
         name=protection,
         title=title,
         share=LostShare(1 - calm, calm - useful),
-        period=plan.checkpoint_interval * plan.step if periodic else None,
-        pause=plan.pause,
-        step=plan.step,
+        period=terms.protection.interval(terms.plan) * terms.plan.step or None,
+        note=period_note(terms, site, hazards, seconds),
+        pause=terms.plan.pause,
+        step=terms.plan.step,
         bare_step=site.unlogged_pace.step,
         price=terms.protection.price(site),
     )
@@ -181,7 +172,8 @@ def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLo
         name=protection,
         title=protection_title(protection),
         share=LostShare(checkpoint_share, 1 - fmean(run.ettr for run in runs) - checkpoint_share),
-        period=plan.checkpoint_interval * plan.step if definition.periodic else None,
+        period=definition.interval(plan) * plan.step or None,
+        note=runs[0].period_note,
         pause=plan.pause,
         step=plan.step,
         bare_step=site.unlogged_pace.step,
@@ -190,21 +182,13 @@ def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLo
 
 
 def best_period(scenario: Scenario, protection: str, hazards: Mapping[str, Hazard]) -> ProtectionLoss | None:
-    """Return the loss at the checkpoint period that loses least by the closed form.
+    """Return the loss at the period that loses least by the closed form.
 
-    Return None without random faults, for a protection without periods, or where the protection is refused.
+    Return None where no random fault needs periodic copies, for a protection without them, or where the protection is refused.
     """
-    mtbf = fault_stream.rollback_mtbf(hazards)
-    default_loss = loss_by_formula(scenario, protection, hazards)
-    if mtbf is None or default_loss.period is None or default_loss.share is None:
+    best_loss = loss_by_formula(scenario, protection, hazards)
+    if copy_mtbf(load_variant("protections", protection), hazards) is None or best_loss.period is None:
         return None
-    best_loss, grid_factor = default_loss, GRID_FACTOR
-    middle = daly_period(max(default_loss.pause, default_loss.step), mtbf)
-    for _ in range(GRID_ROUNDS):
-        periods = middle * np.geomspace(1 / grid_factor, grid_factor, PERIOD_COUNT)
-        period_losses = [loss_by_formula(scenario, protection, hazards, float(period)) for period in periods]
-        best_loss = min([best_loss, *period_losses], key=lambda loss: loss.share.total if loss.share else inf)
-        middle, grid_factor = best_loss.period or middle, grid_factor ** (2 / PERIOD_COUNT)
     return best_loss
 
 

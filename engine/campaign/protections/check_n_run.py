@@ -1,22 +1,21 @@
-"""Check-N-Run: checkpoints of changed rows only, quantised, every half hour.
+"""Check-N-Run: checkpoints of changed rows only, quantised.
 
 Each checkpoint goes to remote storage, and a recovery adds the checkpoints to the last whole copy. Check-N-Run writes much less
 than checkpoints of the whole state, but rounds the restored rows. Source: Check-N-Run, NSDI'22 (arXiv 2010.08679).
 """
 
 from collections.abc import Mapping
-from math import ceil
 from typing import NamedTuple
 
 from ...core.constants import Constant
 from ...core.row_sizes import mean_bytes
 from ...scenario.scenario import per_table
-from ...systems.row_kinds import RowKind, mean_kind
+from ...systems.row_kinds import RowKind, mean_kind, row_kinds
 from ...systems.traffic import INDEX_BYTES
 from ...units import FLOAT32
 from ...workload.caching.expected_cache import unique_by_table
 from ...workload.caching.unique_rows import expected_unique
-from ..closed_form import CUSTOMARY
+from ..closed_form import batches_between
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from .periodic_full import free_host_bytes
 
@@ -41,10 +40,34 @@ class Increment(NamedTuple):
 
 
 def increment(site: Site) -> Increment:
-    """Return the bytes of one checkpoint at the site's period, by default CUSTOMARY."""
-    batches = max(1, round((site.period or CUSTOMARY) / site.unlogged_pace.step))
-    rows, s = expected_unique(site.scenario, batches), site.scenario
-    unique_kind, table_kind = mean_kind(s, unique_by_table(s, batches)), mean_kind(s, per_table(s.model, "num_embeddings"))
+    """Return one checkpoint at the site's period.
+
+    Where its bytes are not sent by then, the period is the shortest after which they are.
+    """
+    low, high = 0, batches_between(site.period, site.unlogged_pace.step, 0.0)
+    while not _is_sent(site, shortest := _increment(site, high)):
+        low, high = high, 2 * high
+    while low and high - low > 1:
+        middle = _increment(site, (low + high) // 2)
+        if _is_sent(site, middle):
+            high, shortest = middle.interval, middle
+        else:
+            low = middle.interval
+    return shortest
+
+
+def _is_sent(site: Site, checkpoint: Increment) -> bool:
+    """Return whether a checkpoint is sent before the next one starts, or has no room to wait in host memory."""
+    send_seconds = checkpoint.sent_bytes / site.remote.write_rate
+    return send_seconds <= checkpoint.interval * site.unlogged_pace.step or free_host_bytes(site) < checkpoint.changed_bytes
+
+
+def _increment(site: Site, batches: int) -> Increment:
+    """Return the checkpoint of the rows that change in some batches."""
+    s, rows = site.scenario, expected_unique(site.scenario, batches)
+    table_kind = mean_kind(s, per_table(s.model, "num_embeddings"))
+    has_like_rows = len(row_kinds(s)[0]) == 1
+    unique_kind = table_kind if has_like_rows else mean_kind(s, unique_by_table(s, batches))
     sent_bytes, changed_bytes = (
         rows * (INDEX_BYTES + _quantised_bytes(unique_kind)) + site.mlp,
         rows * mean_bytes(unique_kind.row) + site.mlp,
@@ -78,7 +101,7 @@ def plan(site: Site) -> ProtectionPlan:
     return ProtectionPlan(
         step=step,
         joules=site.unlogged_pace.joules,
-        checkpoint_interval=max(batches, ceil(drain / step)),
+        checkpoint_interval=batches,
         pause=pause,
         drain=drain,
         checkpoint_joules=changed_bytes * site.home.joules + sent_bytes * site.remote.joules,
@@ -95,7 +118,7 @@ def storage_needs(site: Site) -> Mapping[str, float]:
 
 PROTECTION = Protection(
     "Check-N-Run",
-    "Checkpoints contain only rows changed since the last one, quantised to 4 bits, every 30 minutes.",
+    "Checkpoints contain only rows changed since the last one, quantised to 4 bits.",
     dict.fromkeys(LOSSES, "lossy"),
     plan,
     periodic=True,

@@ -16,18 +16,21 @@ LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "un
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Return the plan: checkpoint as rarely as the accepted share of lost samples allows.
-
-    A fault of a shard loses, in the mean, that shard's updates of half a period.
-    """
+    """Return the plan: full checkpoints, of which a recovery reads one part."""
     if site.shards < 2:
         raise BadKnob(
             f"protection=cpr needs tables in at least 2 parts that fail separately, but system={site.scenario.system} keeps "
             "them in 1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
         )
-    period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
-    full_plan = periodic_full.plan(replace(site, period=site.period or period))
-    return replace(full_plan, partial=True)
+    return replace(periodic_full.plan(site), partial=True)
+
+
+def longest_period(site: Site, rate: float) -> float:
+    """Return the seconds between checkpoints that lose the accepted share of samples.
+
+    rate: faults of parts a second. A fault of a part loses, in the mean, that part's updates of half a period.
+    """
+    return 2 * LOST_SAMPLES.value * site.shards / rate
 
 
 PROTECTION = Protection(
@@ -36,6 +39,7 @@ PROTECTION = Protection(
     {**dict.fromkeys(LOSSES, "lossy"), "site": "exact"},
     plan,
     periodic=True,
+    longest_period=longest_period,
     constants=(STORE, STORE_PRICE, LOST_SAMPLES),
     cites=(SOURCE,),
     storage_needs=periodic_full.stored_copies,

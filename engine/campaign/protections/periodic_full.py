@@ -15,7 +15,6 @@ COPY_ELSEWHERE: Mapping[str, Fidelity] = dict.fromkeys(LOSSES, "exact")
 def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> ProtectionPlan:
     """Return the plan: checkpoint all state to a medium, with a pause of training.
 
-    The period is the best one, or the site's.
     If `overlapped` and host memory has room, training stands still only for a copy into host memory.
     """
     path: StatePath = getattr(site, medium)
@@ -26,7 +25,7 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
     return ProtectionPlan(
         step=step,
         joules=site.unlogged_pace.joules,
-        checkpoint_interval=batches_between(site, step, pause, drain),
+        checkpoint_interval=batches_between(site.period, step, drain),
         pause=pause,
         drain=drain,
         checkpoint_joules=site.state * (site.home.joules + path.joules),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from ...units import HOUR
+from ..closed_form import batches_between
 from ..protection import STORE, STORE_PRICE, Fidelity, Protection, ProtectionPlan, Site
 from .peer import BACKUP
 from .periodic_full import stored_copies
@@ -21,13 +22,13 @@ FIDELITY_BY_LOSS: dict[str, Fidelity] = {
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Return the plan: commit every batch, and copy all state at long intervals.
+    """Return the plan: commit every batch, and copy all state once a period.
 
     Training goes on during the copy; its reads of the tables make batches slower. Rows change meanwhile, so the logs of the
     batches during the copy are kept until the copy is complete. They bring all its rows to the same batch.
     """
-    logged_plan = log_plan(site)
-    backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))
+    logged_plan, backup_drain = log_plan(site), site.state / min(site.remote.write_rate, site.home.read_rate)
+    backup_batches = batches_between(site.period, logged_plan.step, backup_drain, BACKUP.value * HOUR)
     wait_seconds = site.state / backup_batches / site.home.read_rate
     return replace(
         logged_plan,
@@ -36,7 +37,7 @@ def plan(site: Site) -> ProtectionPlan:
         + wait_seconds * site.watts
         + site.state / backup_batches * (site.home.joules + site.remote.joules),
         backup_interval=backup_batches,
-        backup_drain=site.state / min(site.remote.write_rate, site.home.read_rate),
+        backup_drain=backup_drain,
         batch_bytes={**logged_plan.batch_bytes, "remote": site.state / backup_batches},
     )
 
@@ -47,6 +48,8 @@ PROTECTION = Protection(
     FIDELITY_BY_LOSS,
     plan,
     partial(log, name="relaxed-backup"),
+    periodic=True,
+    interval_name="backup_interval",
     constants=(STORE, STORE_PRICE, BACKUP),
     cites=(TCXL,),
     storage_needs=stored_copies,

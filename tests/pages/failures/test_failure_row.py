@@ -109,7 +109,7 @@ def test_hours_and_usd_by_hand():
     asked = scenario("dlrm-kaggle", "all-hbm", **{**WEEKLY, "faults.campaign_days": 3650.0})
     month, result = months(asked), estimate(asked)
     step, mtbf = result.results["Step time [ms]"] / 1e3, 7 * DAY / 2
-    _, site = campaign_terms(asked, "periodic-ssd", mtbf, 30 * MINUTE)
+    _, site = campaign_terms(asked, "periodic-ssd", period=30 * MINUTE)
     pause = site.state / min(site.ssd.write_rate, site.home.read_rate)
     batches = round(30 * MINUTE / step)
     cycle, down = batches * step + pause, 30 + 120 + site.state / min(site.ssd.read_rate, site.home.write_rate)

@@ -79,7 +79,7 @@ def test_rows_that_change_over_batches_by_table_are_those_counted_from_ids(batch
 def test_check_n_run_copies_changed_rows_of_their_own_size():
     s = asked("pmem")
     for period in (None, 10.0):
-        plan = campaign_terms(s, "check-n-run", None, period)[0].plan
+        plan = campaign_terms(s, "check-n-run", period=period)[0].plan
         elements = np.array([16.0, 256.0] * 4)
         sent = unique_by_table(s, plan.checkpoint_interval) @ (8 + 8 + elements / 2) + mlp_bytes(s)  # 4 bits an element
         assert plan.checkpoint_bytes["remote"] == pytest.approx(sent, rel=2e-3)

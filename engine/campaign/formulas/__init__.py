@@ -1,0 +1,1 @@
+"""Formulas of whole campaigns: expected useful time, and the best period."""
