@@ -17,6 +17,19 @@ NO_TF32 = ("v100", PROTOTYPE)
 AXIS_OR_BOUND = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 
+def reread_notes(model_version: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return a sentence for each knob that means more than in a link's model version.
+
+    paths: the knobs that the link sets.
+    """
+    numbers = [int(part) for part in re.findall(r"\d+", model_version)]
+    return tuple(
+        sentence
+        for path, (since, sentence) in REREAD.items()
+        if path in paths and numbers < [int(part) for part in since.split(".")]
+    )
+
+
 @dataclass(frozen=True)
 class Renamed:
     """Today's path of a renamed knob, and the factor to today's unit.
@@ -51,6 +64,15 @@ RENAMED: Mapping[str, Renamed] = {
     "machine.pmem_capacity_GiB": Renamed("machine.pmem_capacity_GB", GiB / GB),
     "machine.dram_capacity_GiB": Renamed("machine.host_dram_GiB", by_system={"dram": EXPANDERS, **SERVERS}),
     "machine.dram_channels": Renamed("machine.host_dram_channels", by_system={"dram": CHANNELS}),
+}
+
+# Knobs that mean more since a model version: the version, and a sentence for links of earlier versions that set the knob.
+REREAD: Mapping[str, tuple[str, str]] = {
+    "policy.checkpoint_minutes": (
+        "0.20",
+        "Its policy.checkpoint_minutes is now the period of every protection that copies the state, peer, parity and "
+        "relaxed-backup among them.",
+    ),
 }
 
 # Until format 4 there was one Adagrad: by row for embeddings, by element for MLPs. Until 8 the wall was the room's.

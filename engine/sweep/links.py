@@ -20,7 +20,7 @@ Knobs that had another name or unit when a link was made are opened as today's k
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 from urllib.parse import parse_qsl, quote
@@ -33,7 +33,7 @@ from ..scenario import knobs
 from ..scenario.contradictions import CONTRADICTIONS
 from ..scenario.keys import Fidelity
 from ..scenario.presets import DEFAULT, preset
-from ..scenario.renamed import implied_settings, todays_choice, todays_knob, todays_text
+from ..scenario.renamed import implied_settings, reread_notes, todays_choice, todays_knob, todays_text
 from ..scenario.scenario import KNOBS, Scenario, declaration, values, with_values
 from . import axes as sweep_axes
 from . import link_parts, packed_lists
@@ -205,7 +205,8 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
         renamed[cause] = f"{path}={text}"
     if format_ < REFUSES_CONTRADICTIONS:
         axes = _leave_out_unused(parameters, axes, base, renamed)
-    version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""))
+    set_paths = {*parameters, *(sweep_axes.split_axis(axis)[0] for axis in axes)}
+    version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""), set_paths)
     banner = " ".join(filter(None, (version_note, link_parts.banner(parts))))
     name, crash = parameters.pop("preset", DEFAULT), parameters.pop("crash", "")
     single_texts = {field: parameters.pop(name, "") for name, field in SINGLE_PARAMETERS.items()}
@@ -278,14 +279,15 @@ def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]
     return todays_knob(name, todays_choice(format_, name, text), systems)
 
 
-def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str) -> str:
+def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str, paths: Collection[str]) -> str:
     if not re.fullmatch(r"[\w.-]{0,80}", link_arithmetic, re.ASCII):
         raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} is not the name of known kernels; leave it out.")
     renames_text = " ".join(f"Its {old_text[:80]} is {new_text[:80]} now." for old_text, new_text in renamed.items())
     arithmetic_notes = other_kernels_note(link_arithmetic)
     if text == version.MODEL:
         return " ".join(filter(None, (renames_text, *arithmetic_notes)))
+    knobs_text = " ".join(filter(None, (renames_text, *reread_notes(text, paths)))) or "The knobs are the same."
     return (
         f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. "
-        f"{renames_text or 'The knobs are the same.'} Results may differ: CHANGELOG.md lists what changed."
+        f"{knobs_text} Results may differ: CHANGELOG.md lists what changed."
     )

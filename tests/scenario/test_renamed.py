@@ -42,6 +42,15 @@ def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, c
         assert modules(links.open_link(query).scenario, 128e9) == count
 
 
+@pytest.mark.parametrize("link", ["policy.checkpoint_minutes=45", "axis=policy.checkpoint_minutes:10,45"])
+def test_an_older_link_with_a_checkpoint_period_says_that_every_protection_obeys_it_now(link):
+    banner = links.open_link(f"/search?preset=tiny&{link}&v=8&model=0.18").banner
+    assert "now the period of every protection that copies the state, peer, parity and relaxed-backup among them" in banner
+    assert "The knobs are the same" not in banner and "Results may differ" in banner
+    assert "The knobs are the same" in links.open_link("/search?preset=tiny&v=8&model=0.18").banner
+    assert "every protection" not in links.open_link(f"/search?preset=tiny&{link}&v=8&model=0.21").banner
+
+
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
     opened = links.open_link(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
     assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner

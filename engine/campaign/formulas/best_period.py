@@ -1,6 +1,6 @@
 """The best period of a protection, with which least time is lost.
 
-The loss over the period may be flat, kinked, or have several minima. So all powers of two of a batch are tried first, and the
+The loss over the period may be flat, kinked, or have several minima. So all powers of four of a batch are tried first, and the
 search continues about the best of them. Faults at listed times do not count, and intervals are taken as exponential.
 """
 
@@ -18,10 +18,10 @@ from .useful_time import group_rates, time_left
 
 GOLDEN = (5**0.5 - 1) / 2
 CLOSENESS = 1e-4  # relative: the distance between two intervals at which the search ends
-MAX_MINIMA = 2  # of the powers of two, about which the search continues
+MAX_MINIMA = 2  # of the powers of four, about which the search continues
 # With fewer copies in a campaign, the loss has ripples of some 1e-4, by whether the last copy comes just before the end.
-RIPPLED = 300
-RIPPLES = [1.06 ** (nth / 24) for nth in range(-24, 25)]
+RIPPLED = 200
+RIPPLES = [1.05 ** (nth / 12) for nth in range(-12, 13)]
 READS: Mapping[str, tuple[Fidelity, ...]] = {"checkpoint_interval": ("exact", "lossy"), "backup_interval": ("older",)}
 
 
@@ -82,7 +82,7 @@ def least_interval(lost_share: Callable[[int], float], most: int) -> int:
             losses[batches] = lost_share(batches)
         return losses[batches]
 
-    grid = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
+    grid = [*(4**power for power in range(most.bit_length()) if 4**power < most), most]
     minima = [
         nth
         for nth in range(len(grid))
