@@ -7,13 +7,12 @@ row has a checksum. Errors of SQLite become BadFile with a sentence; what was co
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import cache, partial, wraps
 from hashlib import blake2b
-from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, TypeVar
 from zlib import crc32
 
 from ..core.arithmetic import total
@@ -30,12 +29,54 @@ OPEN, FINISHED, FAILED = 0, 1, 2  # points.state; triggers keep it true to `resu
 MAGIC = b"SQLite format 3\0"
 DAMAGED = "malformed"  # SQLite's own word for damage
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
-LAYOUT = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-MAX_ROWS = 1 << 40  # more than any table has
+LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+Layout = list[tuple[str, str, str, str | None]]
+"""(type, name, table, SQL) of each table, index and trigger, by their names."""
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 
 class Damaged(BadFile):
     """Raised if the store's content differs from what was written; the sentence names a remedy."""
+
+
+def _with_sqlite_errors(execute: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Return a method of a connection that raises no error but SQLite's, whatever bytes a damaged file holds."""
+
+    @wraps(execute)
+    def executed(*arguments: Arguments.args, **keywords: Arguments.kwargs) -> Answer:
+        try:
+            return execute(*arguments, **keywords)
+        except UnicodeDecodeError as error:  # Python decodes names of columns, and names that SQLite's messages quote
+            raise sqlite3.DatabaseError(f"{DAMAGED}: a name of a table, index or column is not as it was written") from error
+        except sqlite3.OperationalError as error:
+            if "user-defined function" in str(error):  # crc() takes any text but one that is not UTF-8
+                raise sqlite3.DatabaseError(f"{DAMAGED}: a text is not as it was written") from error
+            raise
+
+    return executed
+
+
+class StoreConnection(sqlite3.Connection):
+    """A connection to a file that may be damaged.
+
+    It reads any byte as text, and raises no error but SQLite's.
+    """
+
+    execute = _with_sqlite_errors(sqlite3.Connection.execute)
+    executemany = _with_sqlite_errors(sqlite3.Connection.executemany)
+
+
+def connect_file(path: Path | str) -> StoreConnection:
+    """Return a bare connection to a database file.
+
+    The file may be damaged. Every connection of the program is made here.
+    """
+    store = sqlite3.connect(path, BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=StoreConnection)
+    store.text_factory = LENIENT_TEXT
+    store.create_function("crc", -1, crc, deterministic=True)
+    return store
 
 
 @contextmanager
@@ -50,7 +91,7 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
         make_private_folder(path.parent)
         with closing(connect(path)) as store:
             yield store
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's message quotes damaged bytes
+    except sqlite3.Error as error:
         raise _bad_file(path, error) from error
     except OSError as error:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
@@ -67,7 +108,7 @@ def check_store(store: sqlite3.Connection) -> None:
     try:
         if (problem := store.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(f"{DAMAGED}: {problem.rpartition('***')[2].strip()[:100]}")
-        if store.execute(LAYOUT).fetchall() != _present_layout():
+        if store.execute(LAYOUT).fetchall() != layouts()[-1]:
             raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are not as they were made")
         for row_kind, query in schema.DAMAGED_ROWS.items():
             _refuse(store, row_kind, query)
@@ -76,13 +117,14 @@ def check_store(store: sqlite3.Connection) -> None:
 
 
 @cache
-def _present_layout() -> list[tuple[str, str]]:
-    """Return the texts of the present format's tables, indexes and triggers, by their names."""
-    with closing(sqlite3.connect(":memory:")) as store:
-        store.create_function("crc", -1, crc, deterministic=True)
+def layouts() -> tuple[Layout, ...]:
+    """Return the tables, indexes and triggers of each format, the oldest first."""
+    known_layouts = []
+    with closing(connect_file(":memory:")) as store:
         for step in schema.STEPS:
             store.executescript(step)
-        return store.execute(LAYOUT).fetchall()
+            known_layouts.append(store.execute(LAYOUT).fetchall())
+    return tuple(known_layouts)
 
 
 def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
@@ -107,49 +149,6 @@ def check_requests(store: sqlite3.Connection, condition: str = "true", *paramete
 def _refuse(store: sqlite3.Connection, row_kind: str, query: str, *parameters: object) -> None:
     if store.execute(query, parameters).fetchone():
         raise sqlite3.DatabaseError(f"{DAMAGED}: {row_kind} is not as it was written")
-
-
-def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", order: str = "rowid") -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table that meet an SQL condition and their checksum.
-
-    Pages that cannot be read are skipped by steps that double, so at most as many sound rows are missed as rows are damaged. A
-    store of an earlier format may lack the last columns.
-    """
-    columns, checksum_of = _checked_columns(store, table), CHECKSUMS.get(table, crc)
-    count, number, step = len(columns), -1, 1
-    query = f"SELECT {order}, checksum, {', '.join(columns)}, * FROM {table} WHERE ({condition}) AND {order} > ? ORDER BY {order}"
-    while number < MAX_ROWS:
-        try:
-            for row in store.execute(query, (number,)):
-                if row[0] > number and row[1] == checksum_of(*row[2 : 2 + count]):
-                    number, step = row[0], 1
-                    yield row[2 + count :]
-            return
-        except (sqlite3.DatabaseError, UnicodeDecodeError):
-            number, step = number + step, 2 * step
-
-
-def _checked_columns(store: sqlite3.Connection, table: str) -> list[str]:
-    """Return the columns that a row's checksum covers in this store, which may be of an earlier format."""
-    columns = list(map(str.strip, schema.CHECKED_COLUMNS[table].split(",")))
-    try:
-        present = {column for _, column, *_ in store.execute(f"PRAGMA table_info({table})")}
-    except sqlite3.DatabaseError:
-        return columns
-    return [column for column in columns if column in present] or columns
-
-
-def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows into a table, except rows whose primary key the table already has.
-
-    All rows have the same length; columns that they lack get their default.
-    """
-    coming = iter(rows)
-    if first_row := next(coming, None):
-        columns = [column for column, *_ in store.execute(f"SELECT * FROM {table} LIMIT 0").description][: len(first_row)]
-        values = ", ".join(repeat("?", len(columns)))
-        query = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({values})"
-        store.executemany(query, chain((first_row,), coming))
 
 
 @contextmanager
@@ -191,7 +190,7 @@ def connect(path: Path) -> sqlite3.Connection:
         raise Damaged(f"{path} is gone; {_remedy(path)} makes it of what was saved.")
     _check_single_name(path)
     make_private_file(path)
-    store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    store = connect_file(path)
     try:
         prepare_connection(store)
         first_version = _version(store, path)
@@ -219,9 +218,7 @@ def _check_single_name(path: Path) -> None:
 
 
 def prepare_connection(store: sqlite3.Connection) -> None:
-    """Set the text type, the functions and the pragmas that the store's tables need."""
-    store.text_factory = LENIENT_TEXT
-    store.create_function("crc", -1, crc, deterministic=True)
+    """Set the pragmas that the store's tables need."""
     if not store.execute("PRAGMA page_count").fetchone()[0]:  # only for a new file
         store.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         store.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -235,11 +232,11 @@ def _version(store: sqlite3.Connection, path: Path) -> int:
     ).fetchone()
     if not tables and has_traces(path):
         raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are gone")
+    if tables and not 0 < version <= schema.VERSION and store.execute(LAYOUT).fetchall() in layouts():
+        raise sqlite3.DatabaseError(f"{DAMAGED}: its format is not as it was written")
     if version < 0 or (tables and not version):
         raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
-        if store.execute(LAYOUT).fetchall() == _present_layout():
-            raise sqlite3.DatabaseError(f"{DAMAGED}: its format is not as it was written")
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "
             "update Emberpool, or choose another store with --store FILE."

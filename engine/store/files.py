@@ -1,5 +1,6 @@
 """The files of a store on disk: their names, their private modes, and their durability."""
 
+import errno
 import glob
 import os
 from contextlib import suppress
@@ -7,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from ..errors import BadFile
+from ..units import MiB
 
 PRIVATE = 0o600
 _MAKING = Lock()
@@ -47,6 +49,17 @@ def is_being_set_aside(path: Path) -> bool:
     A restoration gives it both for a moment.
     """
     return any(file.samefile(path) for file in path.parent.glob(f"{glob.escape(path.name)}.damaged-*") if file.exists())
+
+
+def is_readable(path: Path) -> bool:
+    """Return False if the medium under a regular file fails; this reads the whole file."""
+    try:
+        with path.open("rb") if path.is_file() else open(os.devnull, "rb") as file:
+            while file.read(MiB):
+                pass
+    except OSError as error:
+        return error.errno != errno.EIO
+    return True
 
 
 def remove_database(path: Path) -> None:

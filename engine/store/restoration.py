@@ -6,7 +6,7 @@ computed again when it is needed.
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
@@ -15,7 +15,7 @@ from pathlib import Path
 from ..core import figures
 from ..errors import BadFile
 from .database import OPEN, Damaged, check_store, connect, open_store, transaction
-from .files import damaged_path, old_backups, real_path, remove_database, side_copy, sync
+from .files import SQLITE_ENDINGS, damaged_path, is_readable, old_backups, real_path, remove_database, side_copy, sync
 from .owner import own_store
 from .side_copy import COPIED, carry_rows, put_in_place
 
@@ -54,9 +54,11 @@ def restore(path: Path) -> StoreRestoration:
     """
     path = real_path(path)
     with own_store(path):
-        backups = [backup for backup in old_backups(path) if backup.exists()]
+        backups, fresh_path = [backup for backup in old_backups(path) if backup.exists()], Path(f"{path}.fresh")
+        _check_files(Path(f"{file}{ending}") for file in (path, fresh_path) for ending in SQLITE_ENDINGS if ending)
         if _is_sound(path):
             return StoreRestoration(True, f"{path} is sound; nothing was changed.")
+        _check_files((fresh_path, side_copy(path), *backups))  # before anything is renamed
         try:
             damaged_file = _set_aside(path)
             sources = [file for file in (damaged_file, side_copy(path)) if file and file.exists()]
@@ -72,7 +74,19 @@ def _is_sound(path: Path) -> bool:
             check_store(store)
     except Damaged:
         return False
+    except BadFile:
+        if is_readable(path):
+            raise
+        return False
     return True
+
+
+def _check_files(files: Iterable[Path]) -> None:
+    """Raise BadFile for a file that a restoration reads or removes, and cannot."""
+    for file in files:
+        if file.exists() and not (file.is_file() and os.access(file, os.R_OK)):
+            reason = "you may not read it" if file.is_file() else "it is not a regular file"
+            raise BadFile(f"{file} is in the way of restoring, as {reason}; make it readable or move it, and try again.")
 
 
 def _outcome_text(path: Path, damaged_file: Path | None, backups: Sequence[Path]) -> str:

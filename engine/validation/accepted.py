@@ -6,13 +6,16 @@ too.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
 from .. import version
 from ..core.figures import figure
 from ..errors import BadFile, BadInput
+from ..results.csv_table import write_atomically
 from ..scenario.presets import FOLDER
 from ..user_text import decoded_file, json_content
 from .claims import PublishedRange, ends_text
@@ -61,11 +64,22 @@ def read_record(file: Path = FILE) -> AcceptedRecord:
             name: Accepted(**{FIELD_BY_KEY.get(key, key): number for key, number in fields.items()})
             for name, fields in content.pop("numbers").items()
         }
-        return AcceptedRecord(**content, numbers=numbers)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        record = AcceptedRecord(**content, numbers=numbers)
+        _number(record.model)
+        for accepted in numbers.values():
+            _check_numbers(accepted)
+        return record
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadFile(
             f"{file.name} cannot be read ({error}); replace it with `{version.PROGRAM} validate --accept REASON`."
         ) from None
+
+
+def _check_numbers(accepted: Accepted) -> None:
+    """Raise TypeError or ValueError unless the fields are finite numbers."""
+    for number in (accepted.published, accepted.simulated_value, accepted.error_percent, *accepted.published_range):
+        if not isfinite(number):
+            raise ValueError(f"{number} is not a finite number")
 
 
 def worse_numbers(record: AcceptedRecord, numbers: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
@@ -100,13 +114,16 @@ def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
 def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
     """Write the accepted record anew, with these numbers and a reason.
 
-    Raises BadInput without a reason, or if numbers got worse under the same model version.
+    Raises BadInput without a reason, or if numbers got worse under the same model version. With a damaged record, nothing can
+    be compared: it is only replaced.
     """
     if not reason.strip():
         raise BadInput("--accept needs a reason, which is written into the record; give one after --accept.")
     scores = tuple(numbers)
-    if file.exists():
+    accepted_record = None
+    with suppress(BadFile):
         accepted_record = read_record(file)
+    if accepted_record:
         comparable_scores = [
             score
             for score in scores
@@ -125,7 +142,7 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
         "reason": reason,
         "numbers": {score.name: _number_fields(score) for score in scores},
     }
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def _number_fields(score: PublishedNumber) -> dict[str, float]:

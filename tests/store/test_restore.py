@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -165,6 +166,46 @@ def test_a_damaged_copy_gives_what_is_sound_in_it(saved: Path) -> None:
     garble_header(saved)
     restore(saved)
     assert history.past_requests(saved)[0].title == "Mine" and Path(f"{saved}.damaged-1").exists()
+
+
+@pytest.mark.parametrize("end", [".lock", ".log", ".words", ".stopped", "-wal", "-shm", "-journal", ".fresh", ".copy.fresh"])
+def test_a_damaged_file_beside_the_store_is_not_in_the_way(saved: Path, end: str) -> None:
+    garble_header(saved)
+    Path(f"{saved}{end}").write_bytes(np.random.default_rng(1).bytes(5000))
+    assert not restore(saved).was_sound and is_whole(saved)
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal", ".fresh", ".fresh-wal", ".copy"])
+def test_a_folder_in_the_place_of_a_file_is_named_and_nothing_is_renamed(saved: Path, end: str) -> None:
+    garble_header(saved)
+    copy, moved = files.side_copy(saved), saved.with_name("moved")
+    copy.replace(moved if end == ".copy" else copy)
+    Path(f"{saved}{end}").mkdir()
+    with pytest.raises(
+        BadFile, match=rf"sqlite{end} is in the way of restoring, as it is not a regular file; .* move it, and try"
+    ):
+        restore(saved)
+    assert saved.exists()
+    Path(f"{saved}{end}").rmdir()
+    (moved if end == ".copy" else copy).replace(copy)
+    assert not restore(saved).was_sound and is_whole(saved)
+
+
+def test_a_disk_that_cannot_read_the_store_does_not_keep_its_copy_from_being_reached(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(path: Path) -> NoReturn:
+        raise BadFile(f"{path}: the disk is full or failing (disk I/O error).")
+
+    assert files.is_readable(saved) and not files.is_readable(Path("/proc/self/mem")), "of which the first byte cannot be read"
+    with monkeypatch.context() as patch:
+        patch.setattr(restoration, "open_store", unreadable)
+        with pytest.raises(BadFile, match="disk I/O"):
+            restore(saved)
+        patch.setattr(restoration, "is_readable", lambda path: False)
+        patch.setattr(restoration, "_outcome_text", lambda *_: "")
+        assert not restore(saved).was_sound
+    assert is_whole(saved)
 
 
 @pytest.mark.parametrize("call", ["remove_database", "carry_rows", "put_in_place", "sync"])

@@ -63,6 +63,14 @@ def test_a_damaged_store_does_not_replace_its_copy(path: Path) -> None:
     assert files.side_copy(path).read_bytes() == before
 
 
+def test_a_text_that_is_not_utf_8_is_damage_and_no_want_of_space(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    requests.submit(path, scenarios([1]), "full", title="A name of mine")
+    path.write_bytes(path.read_bytes().replace(b"name of mine", b"name \xeff mine"))
+    with pytest.raises(Damaged, match=r"a text is not as it was written.* serve --restore"), open_store(path) as store:
+        StoreMaintenance(path, store).tend(leaving=True)
+    assert not files.side_copy(path).exists() and capsys.readouterr().err == ""
+
+
 def test_the_service_copies_as_it_leaves_and_keeps_no_other_file(path: Path) -> None:
     request = requests.submit(path, scenarios([1]), "full", title="Mine")
     service.serve(path, 1, 0.0, COMPUTE)

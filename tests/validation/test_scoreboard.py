@@ -134,12 +134,20 @@ def test_the_record_is_not_written_over_what_got_worse_unless_the_model_version_
     assert accepted.read_record().numbers[ONE.name].simulated_value == 13.0 and accepted.read_record().model == version.MODEL
 
 
-def test_a_record_that_is_missing_or_damaged_is_refused_with_its_remedy(record):
-    for text in (None, "{", "[]", '{"numbers": {"a": 1}}', '{"numbers": {}}'):
-        if text is not None:
-            record.write_text(text)
-        with pytest.raises(BadFile, match=r"accepted\.json.*--accept"):
-            accepted.read_record()
+WHOLE = '{"model": "1.0", "date": "", "reason": "", "numbers": {"a": {"published": 1, "ours": 2, "error_percent": %s}}}'
+DAMAGED = ["{", "[]", '{"numbers": {"a": 1}}', '{"numbers": {}}', WHOLE % '"3"', WHOLE % "NaN", WHOLE % f"1{'0' * 400}"]
+DAMAGED += [(WHOLE % 3).replace("1.0", "one"), (WHOLE % 3).replace('"1.0"', "1"), "[" * 100_000, b"\xff"]
+
+
+@each("text", [None, *DAMAGED])
+def test_a_record_that_is_missing_or_damaged_is_refused_and_its_remedy_mends_it(record, text):
+    record.unlink(missing_ok=True)
+    if text is not None:
+        record.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadFile, match=r"accepted\.json.*--accept"):
+        accepted.read_record()
+    accepted.accept_numbers([ONE], "the record was damaged")
+    assert accepted.read_record().numbers[ONE.name].simulated_value == ONE.simulated_value
 
 
 def test_the_command_ends_with_0_for_a_miss_and_with_3_for_what_got_worse(record, capsys):
