@@ -76,7 +76,7 @@ def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds:
     With T far above C the share is that of `effective`.
     """
     share = restarted_share(rate, downtime, seconds)
-    if not rate or cycle == inf:
+    if rate * seconds < ROUNDING or cycle == inf:
         return share
     no_fault_chance, time_left = exp(-rate * seconds), seconds - wait - downtime
     copies, power = _sums(rate * cycle, floor(max(time_left, 0.0) / cycle))

@@ -40,9 +40,9 @@ def compare_protections(
 ) -> tuple[Row, ...]:
     """Return a row for each protection: means over seeds, all under the same faults.
 
-    For a protection that the scenario cannot have, `Refused` has the reason.
+    For a protection that the scenario cannot have, `Refused` has the reason. Raises BadKnob for faults that no campaign can have.
     """
-    fault_stream.check_hazards(hazards)
+    fault_stream.check_count(hazards, hours * HOUR)
     rows = []
     for name in protections:
         row = {"Protection": name, "Title": load_variant("protections", name).title}

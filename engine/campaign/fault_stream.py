@@ -26,15 +26,20 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
 
     hazards: the hazards of the whole machine, by name of the fault.
     """
+    check_count(hazards, seconds)
+    streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
+    return list(takewhile(lambda arrival: arrival.seconds < seconds, merge(*streams)))
+
+
+def check_count(hazards: Mapping[str, Hazard], seconds: float) -> None:
+    """Refuse more faults than a campaign of `seconds` can have; raises BadKnob."""
     check_hazards(hazards)
     expected = seconds * total(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
-            f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.count(round(expected))} faults, more than the "
-            f"limit of {figures.count(MOST_ARRIVALS)}; shorten the campaign, or raise the mean time between faults."
+            f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.exact(float(f'{expected:.0f}'))} faults, more "
+            f"than the limit of {figures.count(MOST_ARRIVALS)}; shorten the campaign, or raise the mean time between faults."
         )
-    streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
-    return list(takewhile(lambda arrival: arrival.seconds < seconds, merge(*streams)))
 
 
 def destroyed_parts(name: str) -> frozenset[str]:

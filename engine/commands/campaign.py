@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from math import inf
 from typing import Any
 
 from .. import version
@@ -16,6 +15,7 @@ from ..campaign import fault_stream
 from ..campaign.compare import compare_protections
 from ..campaign.reference_points import YARDSTICKS, Prediction, llama_prediction
 from ..campaign.simulate import checkpoint_period
+from ..core.figures import exact
 from ..errors import BadInput, nearest_hint
 from ..faults.fault import Hazard
 from ..insight.running_costs import price_unit
@@ -24,8 +24,10 @@ from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
 from ..units import HOUR
 from . import output, scenario_arguments
-from .parser import Subparsers, number, positive, whole_number
+from .parser import FAILED, Subparsers, amount, number, positive, whole_number
 
+FEWEST_DAYS = 0.01  # as of faults.campaign_days
+FEWEST_HOURS, MOST_HOURS = 1e-9, 1e9  # between two faults of the whole machine, as of the knobs for one unit
 COLUMNS = {
     "Effective training time ratio": ("useful", 9, "z.4f"),
     "Closed form": ("formula", 9, "z.4f"),
@@ -54,7 +56,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--days",
-        type=partial(positive, noun="days", maximum=40_000),
+        type=partial(amount, noun="days", minimum=FEWEST_DAYS, maximum=40_000),
         metavar="N",
         help="how long to train (faults.campaign_days)",
     )
@@ -73,7 +75,7 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Simulate the campaigns and write their table."""
     scenario = scenario_arguments.selected_scenario(arguments).scenario
-    hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
+    hazards = _hazards(arguments.mtbf) or fault_stream.hazards_of(scenario)
     if not hazards:
         raise BadInput("No fault has a rate, so none can happen; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
     protections = arguments.protection.split(",") if arguments.protection else variant_names("protections")
@@ -103,19 +105,19 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     output.write_for_people(table(rows), arguments.json)
     output.note(sequence_note_of_points([scenario]))
-    return 0
+    return FAILED if all(row["Refused"] for row in rows) else 0
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as a table for people.
 
-    Limits at which periods lie follow, and reasons for impossible protections.
+    Limits at which periods lie follow, and reasons for impossible protections. Where none is possible, there are only the reasons.
     """
-    head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
+    head = f"{'protection':22}" + "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [_line(row) for row in rows if not row["Refused"]]
     limits = [f"{row['Protection']}: {row['Limit of the period']}" for row in rows if row.get("Limit of the period")]
-    refusals = [row["Refused"] for row in rows if row["Refused"]]
-    return "\n".join([f"{'protection':22}{head}", *lines, *limits, *refusals]) + "\n"
+    reasons = [row["Refused"] for row in rows if row["Refused"]]
+    return "\n".join([*([head] if lines else []), *lines, *limits, *reasons]) + "\n"
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -123,11 +125,20 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"{row['Protection']:22}" + "".join(f"{text:>{width}}" for width, text in cells)
 
 
-def _hazard(text: str) -> tuple[str, Hazard]:
-    name, _, hours = text.partition("=")
-    if not 0 < number(hours) < inf:
-        raise BadInput(f"--mtbf {text!r} is not a fault with its hours; write FAULT=HOURS, such as gpu-crash=24.")
-    return name, Hazard(number(hours) * HOUR)
+def _hazards(texts: Sequence[str]) -> dict[str, Hazard]:
+    """Return the hazards that arguments state; raises BadInput."""
+    hazards: dict[str, Hazard] = {}
+    for text in texts:
+        name, _, hours = text.partition("=")
+        if not FEWEST_HOURS <= number(hours) <= MOST_HOURS:
+            raise BadInput(
+                f"--mtbf {text!r} is not a fault with its hours, from {exact(FEWEST_HOURS)} to {exact(MOST_HOURS)}; write "
+                "FAULT=HOURS, such as gpu-crash=24."
+            )
+        if name in hazards:
+            raise BadInput(f"--mtbf gives {name} twice; leave one of them out.")
+        hazards[name] = Hazard(number(hours) * HOUR)
+    return hazards
 
 
 def _prediction_json(prediction: Prediction) -> dict[str, Any]:

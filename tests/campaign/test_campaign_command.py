@@ -84,13 +84,29 @@ def test_the_list_of_protections_has_their_constants_with_sources(capsys):
         (["--mtbf", "gpu-crush=3"], "did you mean gpu-crash?"),
         (["--mtbf", "log-full=3"], "does not happen by itself in a campaign"),
         (["--mtbf", "gpu-crash=3", "--protection", "und"], "did you mean undo?"),
+        (["--mtbf", "gpu-crash=1e-320"], "is not a fault with its hours, from 1e-09 to 1,000,000,000"),
+        (["--mtbf", "gpu-crash=1e300"], "is not a fault with its hours, from 1e-09 to 1,000,000,000"),
+        (["--mtbf", "gpu-crash=3", "--mtbf", "gpu-crash=4"], "--mtbf gives gpu-crash twice"),
+        (["--mtbf", "gpu-crash=1e-9"], "720 h would have 720,000,000,000 faults, more than the limit of 200,000; shorten"),
+        (["--mtbf", "fail-slow=1e-6", "--days", "9"], "would have 216,000,000 faults"),
+        (["--set", "faults.gpu_crash_mtbf_hours=1e-9", "--set", "faults.lemon_factor=1e4"], "would have 7.2e+15 faults"),
         (["--days", "0"], "not a number of days"),
+        (["--mtbf", "gpu-crash=3", "--days", "5e-324"], "not a number of days from 0.01 to 40,000"),
     ],
 )
 def test_bad_words_are_one_sentence(words, sentence, capsys):
     assert main(["campaign", "--preset", "tiny", *words]) == 2
     complaint = capsys.readouterr().err
     assert sentence in complaint and complaint.count("\n") == 1
+
+
+def test_a_campaign_that_no_protection_can_have_says_why_and_ends_with_3(capsys):
+    words = ["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--seeds", "1", "--protection", "cpr,peer"]
+    assert main(words) == 3
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["protection=cpr", "protection=peer"]
+    assert main([*words, "--json", "-"]) == 3
+    assert all("choose protection=" in row["Refused"] for row in json.loads(capsys.readouterr().out)["rows"])
+    assert main([*words[:-1], "cpr,none"]) == 0
 
 
 def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():

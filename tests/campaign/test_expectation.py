@@ -129,6 +129,7 @@ def test_the_kept_share_of_a_long_campaign_is_the_renewal_formula(cycle, wait, d
 def test_rare_faults_leave_everything_and_campaigns_that_end_in_an_outage_nothing():
     assert kept_share(0.0, 10.0, 0.0, 5.0, 100.0) == restarted_share(0.0, 5.0, 100.0) == slowed_share(0.0, 60.0, 3.0) == 1.0
     assert kept_share(1e-12, 1e-4, 0.0, 150.0, 1e6) == pytest.approx(1.0, abs=1e-9)
+    assert kept_share(1e-303, 10.0, 1.0, 150.0, 1e6) == pytest.approx(1.0)  # a square of the rate is 0
     # No fault at all, or copies of each tenth second before the first one.
     before = sum(0.1 * (exp(-0.1 * n) - exp(-1.0)) for n in range(1, 11))
     assert restarted_share(0.01, 1e9, 100.0) == pytest.approx(exp(-1.0))
