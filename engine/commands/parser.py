@@ -52,8 +52,9 @@ def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments for the store of finished points, and for the number of workers."""
     parser.add_argument("--store", type=user_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
-    parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (-1, one per core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
+    workers = parser.add_mutually_exclusive_group()
+    workers.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (-1, one per core)")
+    workers.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 
 
 def number(text: str) -> float:

@@ -23,6 +23,7 @@ from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
 from ..scenario.sequences import sequence_note_of_points
+from ..service import service
 from ..store import result_rows
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
@@ -70,6 +71,9 @@ def call(arguments: argparse.Namespace) -> int:
     bounds = [bound for bound in constraints if bound not in full_run_bounds]
     if full_run_bounds and not arguments.confirm:
         raise BadInput(f"No estimate has {full_run_bounds[0].name}, so {full_run_bounds[0]} needs full runs; add --confirm K.")
+    if arguments.cluster and not arguments.confirm:
+        raise BadInput(f"--cluster {arguments.cluster} is for full runs, but a search estimates here; add --confirm K.")
+    service.check_cluster(arguments.store, arguments.cluster)
     searched = _searched(arguments, selection, axes, objectives, bounds)
     if searched.interrupted:
         arguments.confirm = None

@@ -143,13 +143,17 @@ def compute_points(
 ) -> int:
     """Compute the points that the store lacks; return the number of the request.
 
-    Ctrl-C stops the request and keeps finished points.
+    Ctrl-C stops the request and keeps finished points. Raises OtherWorkers where the store's owner uses another cluster.
     """
     store, session = arguments.store, f"command {os.getpid()}"
+    service.check_cluster(store, arguments.cluster)
     link = history.reopening(points)
     request = requests.submit(store, points, fidelity, data_file, session=session, link=link, sharing=sharing)
     try:
         _until_ended(store, request, arguments.jobs, arguments.cluster)
+    except service.OtherWorkers:
+        requests.cancel(store, request, requests.COMMAND)
+        raise
     except KeyboardInterrupt:
         requests.cancel(store, request, requests.COMMAND)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
@@ -167,8 +171,10 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
 
     with _ticking(store, request):
         while not has_ended():
-            with suppress(AlreadyOwned):
+            try:
                 service.serve(store, jobs, TICK_SECONDS, request=request, cluster=cluster)
+            except AlreadyOwned:
+                service.check_cluster(store, cluster)
             if not has_ended():  # another owns the store, or is to own it
                 time.sleep(TICK_SECONDS)
 

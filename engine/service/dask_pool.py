@@ -215,6 +215,6 @@ def lost_chunk_end(chunk: Chunk, error: Exception) -> ChunkAnswer:
         ending = ("stopped", "")
     else:
         return ChunkAnswer(
-            keys, f"The workers cannot compute ({name}: {error}); start them with the same Emberpool on PYTHONPATH."
+            keys, f"The workers cannot compute ({name}: {error}); start them and the scheduler with this Emberpool on PYTHONPATH."
         )
     return ChunkAnswer(keys, endings=tuple((key, *ending) for key in keys))

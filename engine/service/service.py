@@ -17,7 +17,7 @@ from typing import IO
 from joblib import cpu_count
 
 from .. import version
-from ..errors import EmberpoolError
+from ..errors import BadInput, EmberpoolError
 from ..store.database import check_store, open_store
 from ..store.files import make_private_file, real_path
 from ..store.owner import is_owned, named_owner, own_store
@@ -33,6 +33,7 @@ from .worker import CODE_CHANGED, COMPUTE
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 START_SECONDS = 5.0  # a started service owns its store within so long, or has failed
+TCP = "tcp://"  # how Dask reads an address without a protocol
 MAX_WORDS_CHARACTERS = 200  # characters of a service's last sentence
 
 
@@ -56,7 +57,7 @@ def serve(
     BadFile, and CannotRun if workers cannot start.
     """
     path = real_path(path)
-    with own_store(path), _last_words(path), open_store(path) as store:
+    with own_store(path, cluster or ""), _last_words(path), open_store(path) as store:
         check_store(store)
         computations.close_open_claims(store, "abandoned")
         queue.resume_requests(store)
@@ -102,6 +103,27 @@ def _serve(
         except BrokenProcessPool:
             pool.end_workers(store)
             feed.reset()
+
+
+class OtherWorkers(BadInput):
+    """Raised if a store's owner computes on other workers than a command names."""
+
+
+def check_cluster(path: Path, cluster: str | None) -> None:
+    """Raise OtherWorkers if the store's owner does not use the cluster at an address.
+
+    An owner of other code is no obstacle: it leaves the store to this code.
+    """
+    path = real_path(path)
+    if not cluster or not is_owned(path):
+        return
+    owner = named_owner(path)
+    if owner.code == version.CODE and owner.cluster.removeprefix(TCP) != cluster.removeprefix(TCP):
+        workers = f"workers of {owner.cluster}" if owner.cluster else "workers of this computer"
+        raise OtherWorkers(
+            f"--cluster {cluster} would not be used, since process {owner.process} owns {path} and computes on {workers}; leave "
+            "--cluster out to let it compute these points too, or give another store with --store FILE."
+        )
 
 
 @contextmanager
@@ -153,16 +175,14 @@ def _other_owner_note(path: Path) -> str:
 
     "" if it does or will soon end.
     """
-    pid, code = named_owner(path)
-    if code == version.CODE:
+    owner = named_owner(path)
+    if owner.code == version.CODE:
         return ""
     with open_store(path) as store:
-        waits = queue.newest_has_other_code(store)
-    return (
-        (f"Process {pid}, of another version of Emberpool, is computing requests that were made later; these points follow.")
-        if waits
-        else ""
-    )
+        if not queue.newest_has_other_code(store):
+            return ""
+    later = "is computing requests that were made later; these points follow"
+    return f"Process {owner.process}, of another version of Emberpool, {later}."
 
 
 def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:

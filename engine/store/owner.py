@@ -13,11 +13,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import version
 from ..errors import BadFile
 from .files import PRIVATE, has_traces, make_private_file, make_private_folder
 
+MOST_BYTES = 4096  # of the lock's text
 PATIENCE_SECONDS = 1.0  # a test of the lock holds it for an instant; wait for its end
 FileIdentity = tuple[int, int]  # device and inode
 # Open descriptors of databases, for the next owner in this process. Closing one would drop the locks of SQLite's connections.
@@ -28,23 +30,36 @@ class AlreadyOwned(BadFile):
     """Raised if another process owns the store and computes its requests."""
 
 
+class StoreOwner(NamedTuple):
+    """The owner of a store, or its last owner.
+
+    process: the number of its process, "?" if unknown.
+    code: a digest of its engine's code, "" if unknown.
+    cluster: the address of the Dask scheduler whose workers compute for it, "" for workers of its own computer.
+    """
+
+    process: str
+    code: str
+    cluster: str
+
+
 @contextmanager
-def own_store(path: Path) -> Iterator[None]:
+def own_store(path: Path, cluster: str = "") -> Iterator[None]:
     """Own the store at `path` during a with-block.
 
-    Raises AlreadyOwned, whose sentence names the other process.
+    cluster: as in StoreOwner. Raises AlreadyOwned, whose sentence names the other process.
     """
     with _open_lock(path) as lock:
         if not _lock_within(lock, PATIENCE_SECONDS):
-            pid, code = _owner_in(lock)
-            version_note = "" if code == version.CODE else ", which is of another version of Emberpool"
+            owner = _owner_in(lock)
+            version_note = "" if owner.code == version.CODE else ", which is of another version of Emberpool"
             raise AlreadyOwned(
-                f"{path} is already used by the service of process {pid}{version_note}; let that process do the work, or end it "
-                "first."
+                f"{path} is already used by the service of process {owner.process}{version_note}; let that process do the work, "
+                "or end it first."
             )
-        with suppress(OSError):  # a full disk cannot store the number, which only a message needs
+        with suppress(OSError):  # a full disk cannot store the text, which only messages need
             os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)
+            os.pwrite(lock, f"{os.getpid()} {version.CODE} {cluster}".encode(), 0)
         with _database_lock(path) as is_locked:
             if not is_locked:
                 raise AlreadyOwned(
@@ -102,11 +117,8 @@ def is_owned(path: Path) -> bool:
         return not _lock_within(lock, 0.0)
 
 
-def named_owner(path: Path) -> tuple[str, str]:
-    """Return (process, code) of the store's owner, or of its last owner.
-
-    The code is a digest of the engine's code, or "" if unknown.
-    """
+def named_owner(path: Path) -> StoreOwner:
+    """Return the store's owner, or its last owner."""
     with _open_lock(path) as lock:
         return _owner_in(lock)
 
@@ -129,9 +141,9 @@ def _lock_file(path: Path) -> int:
         raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
 
 
-def _owner_in(lock: int) -> tuple[str, str]:
-    pid, _, code = os.pread(lock, 60, 0).decode(errors="replace").partition(" ")
-    return pid or "?", code
+def _owner_in(lock: int) -> StoreOwner:
+    process, code, cluster, *_ = [*os.pread(lock, MOST_BYTES, 0).decode(errors="replace").split(), "", "", ""]
+    return StoreOwner(process or "?", code, cluster)
 
 
 def _lock_within(lock: int, seconds: float) -> bool:

@@ -128,6 +128,8 @@ def test_other_programs_have_what_they_name(path: Path) -> None:
                 assert (ROOT / words[-1]).parent.is_dir(), words
             case "git":
                 assert words[0] in ("tag", "push"), words  # the recipe of a release, which only its owner runs
+            case "export":
+                assert {word.partition("=")[0] for word in words} <= {"PATH", "PYTHONPATH"}, words
             case other:
                 assert other in OTHER_PROGRAMS, (program, *words)
 

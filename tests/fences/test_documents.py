@@ -55,6 +55,17 @@ def test_no_command_of_dask_opens_its_status_pages_to_the_network() -> None:
         assert " --host " in command or " --interface " in command, command
 
 
+def test_scheduler_and_workers_of_dask_have_the_engine_on_their_path() -> None:
+    blocks = [
+        block for path in DOCUMENTS for block in re.findall(r"```(?:sh|bash)\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    ]
+    with_dask = [block for block in blocks if re.search(r"\bdask (?:scheduler|worker) ", block)]
+    assert len(with_dask) >= 2
+    for block in with_dask:
+        begin = re.split(r"\bdask (?:scheduler|worker) ", block)[0]
+        assert re.search(r"^export .*\bPATH=\S+/\.venv/bin:\$PATH .*\bPYTHONPATH=", begin, re.MULTILINE), block
+
+
 KEPT = (  # how sources name files in .emberpool or beside the store
     ("engine pages", r'\.emberpool(?:"\)? ?/ ?"|/)([\w.]+)'),
     ("pages", r'STORE\.with_name\("([^"]+)"\)'),

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,19 +14,24 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine import version
+from engine.__main__ import main
 from engine.core.arithmetic import NUMPY, PYTHON
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import progress, shared_training
 from engine.scenario.scenario import with_values
-from engine.service import dask_pool
+from engine.service import dask_pool, service
 from engine.service.dispatch import Dispatcher
 from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, ChunkAnswer
 from engine.store import requests, status, trainings
 from engine.store.database import open_store
+from engine.store.owner import AlreadyOwned, named_owner, own_store
 from tests.service_fakes import COMPUTE, ask, chunk, scenario
 
 SECONDS = 0.1
+ADDRESS = "tcp://10.0.0.1:8786"
+SWEEP = ("sweep", "--preset", "tiny", "--estimate", "--axis", "data.seed=1,2", "--csv", "-", "--cluster")
 
 
 def owner(**client: object) -> dask_pool.Cluster:
@@ -169,3 +175,57 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"requirements-dask\.txt"):
         dask_pool.Cluster("tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(("owners", "words"), [("", "on workers of this computer"), ("tcp://x:1", "on workers of tcp://x:1")])
+def test_a_cluster_that_the_owner_of_the_store_does_not_use_is_refused_not_ignored(
+    store: Path, owners: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(store), own_store(store, owners):
+        assert main([*SWEEP, ADDRESS, "--store", str(store)]) == 2
+        (complaint,) = capsys.readouterr().err.splitlines()
+        assert complaint.startswith(f"--cluster {ADDRESS} would not be used, since process {os.getpid()} owns")
+        assert words in complaint and "leave --cluster out" in complaint and "--store FILE" in complaint
+        assert main(["search", *SWEEP[1:3], *SWEEP[4:], ADDRESS, "--confirm", "1", "--store", str(store)]) == 2
+    assert ask(store, "SELECT count(*) FROM requests") == [(0,)]
+
+
+def test_a_cluster_that_the_owner_uses_too_or_that_nobody_keeps_is_no_trouble(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.check_cluster(store, ADDRESS)
+    with own_store(store, ADDRESS):
+        assert named_owner(store) == (str(os.getpid()), version.CODE, ADDRESS)
+        for address in (ADDRESS, ADDRESS.removeprefix("tcp://"), None):
+            service.check_cluster(store, address)
+        monkeypatch.setattr(version, "CODE", "other")  # to which the owner gives way
+        service.check_cluster(store, "tcp://x:1")
+
+
+def test_a_sweep_on_a_cluster_whose_store_another_takes_is_cancelled_with_the_sentence(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as another:
+
+        def serve(*_: object, **__: object) -> None:
+            another.enter_context(own_store(store))
+            raise AlreadyOwned
+
+        monkeypatch.setattr(service, "serve", serve)
+        assert main([*SWEEP, ADDRESS, "--store", str(store)]) == 2
+    assert "would not be used" in capsys.readouterr().err
+    assert ask(store, "SELECT state FROM requests") == [("cancelled",)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([*SWEEP, ADDRESS, "--jobs", "2"], "--jobs: not allowed with argument --cluster"),
+        (["search", *SWEEP[1:3], *SWEEP[4:], ADDRESS], "add --confirm K"),
+    ],
+)
+def test_a_cluster_that_would_compute_nothing_is_refused(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert sentence in capsys.readouterr().err

@@ -1,20 +1,23 @@
 """Is a sweep on a real Dask scheduler and its workers the local one to the byte, whoever dies meanwhile?"""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from engine.__main__ import main
 from engine.service import service
 from engine.store import requests, status
+from engine.store.owner import is_owned
 from tests import ROOT
 from tests.service_fakes import COMPUTE, KILLER, ask, finished, scenario, scenarios, table, wait_until
 
@@ -25,13 +28,18 @@ LOOPBACK = ("--dashboard-address", "127.0.0.1:0")
 START_SECONDS = 300.0  # a busy computer starts the processes of Dask slowly; a service waits for them some seconds only
 
 
+def free_port() -> int:
+    """Return a port of the loopback that no program uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class Dask:
     """A scheduler and its workers, each a process of its own on the loopback."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         self.processes = [self.run("scheduler", "--host", "127.0.0.1", "--port", str(port), *LOOPBACK)]
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -111,3 +119,47 @@ def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finis
     found = status.status(store, request)
     assert (found.state, found.finished_points, found.failed) == ("done", 7, 1)
     assert "ended the cluster's workers" in status.failures(store, request)[0].sentence
+
+
+def printed_commands(port: int, table: Path) -> list[str]:
+    """Return the lines of the first block of docs/cluster.md, for the loopback, one worker and a small model."""
+    (block, *_) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "cluster.md").read_text("utf-8"), re.DOTALL)
+    for printed, here in {
+        "\\\n": " ", "10.0.0.1": "127.0.0.1", "eth0": "lo", ":8786": f":{port}", "port 8786": f"port {port}", ":8787": ":0",
+        "--nworkers auto": "--nworkers 1", "dlrm-kaggle": "tiny --set run.batches=20", "256:4096:5:log": "16:32:2:log",
+        "table.csv": f"{table} --store {table}.sqlite",
+    }.items():  # fmt: skip
+        assert printed in block
+        block = block.replace(printed, here)
+    return block.strip().splitlines()
+
+
+def test_the_commands_of_the_document_work_in_new_shells_and_give_the_local_table(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if not (ROOT / ".venv/bin/dask").exists():
+        pytest.skip("Dask is not installed in .venv; `make slow` installs it")
+    port, table = free_port(), tmp_path / "table.csv"
+    _, export, _, scheduler, worker, sweep = printed_commands(port, table)
+    shell = {"env": {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, "cwd": ROOT, "start_new_session": True}
+    started = [subprocess.Popen(["sh", "-c", f"{export}\nexec {line}"], **shell) for line in (scheduler, worker)]  # type: ignore[call-overload]
+    served, address = tmp_path / "served.sqlite", f"tcp://127.0.0.1:{port}"
+    try:
+        with import_module("distributed").Client(address, timeout=START_SECONDS, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=START_SECONDS)
+        local = sweep.replace(f"--cluster {address}", "").replace(str(table), f"{table}.local")
+        for line in (sweep, local):
+            assert subprocess.run(["sh", "-c", f"{export}\n{line}"], **shell).returncode == 0  # type: ignore[call-overload]
+        assert Path(f"{table}.local").read_bytes() == table.read_bytes()
+        serve = [sys.executable, "-m", "engine", "serve", "--cluster", address, "--store", str(served)]
+        started.append(subprocess.Popen(serve, cwd=ROOT, start_new_session=True))
+        wait_until(lambda: served.exists() and is_owned(served), START_SECONDS)
+        joined = ["sweep", "--preset", "tiny", "--estimate", "--axis", "data.seed=1,2", "--csv", "-", "--store", str(served)]
+        joined.append("--cluster")
+        assert main([*joined, address]) == 0 and main([*joined, "tcp://127.0.0.1:9"]) == 2
+        assert f"computes on workers of {address}" in capfd.readouterr().err
+    finally:
+        for process in reversed(started):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait(60)
