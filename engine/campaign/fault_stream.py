@@ -37,7 +37,7 @@ def check_count(hazards: Mapping[str, Hazard], seconds: float) -> None:
     expected = seconds * total(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
-            f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.exact(float(f'{expected:.0f}'))} faults, more "
+            f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.exact(float(round(expected)))} faults, more "
             f"than the limit of {figures.count(MOST_ARRIVALS)}; shorten the campaign, or raise the mean time between faults."
         )
 

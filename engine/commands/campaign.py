@@ -111,7 +111,7 @@ def call(arguments: argparse.Namespace) -> int:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as a table for people.
 
-    Limits at which periods lie follow, and reasons for impossible protections. Where none is possible, there are only the reasons.
+    Limits at which periods lie follow, then reasons for impossible protections. Where none is possible, only the reasons stay.
     """
     head = f"{'protection':22}" + "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [_line(row) for row in rows if not row["Refused"]]
