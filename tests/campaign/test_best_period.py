@@ -89,7 +89,7 @@ def fine_grid(site, protection, hazards, points):
 
 @pytest.mark.parametrize(("machine", "mix"), CASES)
 def test_the_automatic_period_is_the_best_of_a_fine_grid(machine, mix):
-    scenario, hazards, tried, points = MACHINES[machine], MIXES[mix], 0, 40 if (machine, mix) in FEW else 400
+    scenario, hazards, tried, points = MACHINES[machine], MIXES[mix], 0, 40 if (machine, mix) in FEW else 200
     for name, terms, site in possible(scenario, hazards):
         if copy_mtbf(terms.protection, hazards) is None:
             continue
