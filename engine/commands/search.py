@@ -28,7 +28,7 @@ from ..store import result_rows
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
 from .parser import INTERRUPTED, Subparsers, add_outputs, add_store, points
-from .sweep import compute_points
+from .sweep import LOST, compute_points
 
 EVALUATIONS = 500
 Criterion = TypeVar("Criterion", Objective, Constraint)
@@ -131,8 +131,10 @@ def _confirmed(arguments: argparse.Namespace, data_file: Path | None, front: Seq
         return {}
     scenarios = [point.scenario for point in front[:: max(-(-len(front) // arguments.confirm), 1)]]
     compute_points(arguments, scenarios, "full", data_file)
-    outcomes = zip(scenarios, result_rows.stored_results(arguments.store, scenarios, "full"), strict=True)
-    return {scenario: result for scenario, (_, result) in outcomes if result is not None}
+    results = [result for _, result in result_rows.stored_results(arguments.store, scenarios, "full")]
+    if None in results:
+        raise CannotRun(LOST)
+    return {scenario: result for scenario, result in zip(scenarios, results, strict=True) if result is not None}
 
 
 def _holds_bounds(full_run: Result | None, bounds: Sequence[Constraint]) -> bool:

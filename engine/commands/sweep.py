@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from sqlite3 import Connection
 
 from ..core import arithmetic
 from ..core.figures import count
@@ -33,6 +34,10 @@ from .parser import BAD_INPUT, BUG, FAILED, Subparsers, add_outputs, add_store
 
 TICK_SECONDS = 0.5
 MOST_ROUNDS = 3
+LOST = (
+    "The store loses points again and again: check its disk, and give each version of Emberpool that computes in it a store of "
+    "its own with --store FILE."
+)
 KEPT_SECONDS = 10.0  # a sweep of estimates that is likely to take longer is kept, so that it can be interrupted
 
 
@@ -79,9 +84,20 @@ def call(arguments: argparse.Namespace) -> int:
         output.tell(note)
     unkept = fidelity == "estimate" and arguments.store is None and arguments.cluster is None
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
-        sweep_end = _estimated_sweep(points, questions)
-    else:
-        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data_file, questions)
+        return _write(arguments, questions, points, fidelity, _estimated_sweep(points, questions))
+    with ExitStack() as snapshots:
+        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data_file, questions, snapshots)
+        return _write(arguments, questions, points, fidelity, sweep_end)
+
+
+def _write(
+    arguments: argparse.Namespace,
+    questions: sweep_arguments.SweepQuestions,
+    points: Sweep,
+    fidelity: Fidelity,
+    sweep_end: SweepEnd,
+) -> int:
+    """Write the table and print its answers; returns the exit status."""
     columns = sweep_end.survey.columns
     order, rank = sweep_arguments.selected_rows(questions, columns)
     rows = sweep_tables.ordered_rows(
@@ -121,21 +137,27 @@ def _stored_sweep(
     fidelity: Fidelity,
     data_file: Path | None,
     questions: sweep_arguments.SweepQuestions,
+    snapshots: ExitStack,
 ) -> SweepEnd:
-    """Complete every point in the store; a row that is damaged is computed again."""
+    """Complete every point in the store; a row that is damaged is computed again.
+
+    The points are read from a snapshot, which `snapshots` closes: other code may replace their rows at once.
+    """
     store = arguments.store = arguments.store or DEFAULT
+    snapshot: Connection
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
-        return (result for _, result in result_rows.stored_results(store, scenarios, fidelity))
+        return (result for _, result in result_rows.stored_results(store, scenarios, fidelity, snapshot))
 
     for _ in range(MOST_ROUNDS):
         request = compute_points(arguments, points, fidelity, data_file, sharing=not arguments.no_sharing)
+        snapshot = snapshots.enter_context(result_rows.snapshot_of(store))
         with suppress(LookupError):
             survey, failures = sweep_tables.survey(points, fidelity, outcomes, questions), status.failures(store, request)
             return SweepEnd(
                 survey, outcomes, tuple(failure.sentence for failure in failures), any(failure.bug for failure in failures)
             )
-    raise CannotRun(status.status(store, request).note or "The store loses points again and again; check its disk.")
+    raise CannotRun(status.status(store, request).note or LOST)
 
 
 def compute_points(
@@ -169,12 +191,17 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
     def has_ended() -> bool:
         return status.status(store, request).is_ended
 
+    said: set[str] = set()
     with _ticking(store, request):
         while not has_ended():
             try:
                 service.serve(store, jobs, TICK_SECONDS, request=request, cluster=cluster)
             except AlreadyOwned:
                 service.check_cluster(store, cluster)
+                if (note := service.owner_note(store, jobs)) not in said:
+                    progress_bar.wipe()
+                    output.note(note)
+                    said.add(note)
             if not has_ended():  # another owns the store, or is to own it
                 time.sleep(TICK_SECONDS)
 

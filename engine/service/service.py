@@ -105,6 +105,18 @@ def _serve(
             feed.reset()
 
 
+def owner_note(path: Path, n_jobs: int | None) -> str:
+    """Return a sentence about the owner for which a command waits, "" without any news.
+
+    n_jobs: the number of workers that the command would start, None if nobody gave one.
+    """
+    path = real_path(path)
+    owner, note = named_owner(path), _other_owner_note(path)
+    if note or not n_jobs or owner.code != version.CODE:
+        return note
+    return f"--jobs {n_jobs} is not used, since process {owner.process} owns {path} and computes these points."
+
+
 class OtherWorkers(BadInput):
     """Raised if a store's owner computes on other workers than a command names."""
 

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -165,15 +166,20 @@ def store_results(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -
 
 
 def load_result(
-    store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
+    store: sqlite3.Connection,
+    name: str,
+    scenario: Scenario | None = None,
+    read_keys: list[str] | None = None,
+    snapshot: sqlite3.Connection | None = None,
 ) -> Result | None:
     """Return the result of this code with key `name`, or None.
 
     A damaged row is deleted, so that the result is computed again.
     The key is appended to `read_keys` if the caller should write the time of use, which protects the result from deletion.
+    The row is read from the `snapshot`, if any.
     """
-    cursor = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
-    row = cursor.fetchone()
+    query = "SELECT result, checksum, used FROM results WHERE key = ? AND code = ?"
+    row = (snapshot or store).execute(query, (name, version.CODE)).fetchone()
     if row is None or not is_whole(store, "results", name, row[0], row[1]):
         return None
     if read_keys is not None and (row[2] or 0.0) < time.time() - USE_SECONDS:
@@ -194,17 +200,32 @@ def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, dig
     return False
 
 
-def stored_results(path: Path, scenarios: Iterable[Scenario], method: Fidelity) -> Iterator[tuple[str, Result | None]]:
+@contextmanager
+def snapshot_of(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the rows of a store as they are now, for reading only.
+
+    What others replace or delete meanwhile stays as it was.
+    """
+    with open_store(path) as store:
+        store.execute("BEGIN")
+        store.execute("SELECT 1 FROM results LIMIT 1").fetchone()  # the first reading takes the snapshot
+        yield store
+
+
+def stored_results(
+    path: Path, scenarios: Iterable[Scenario], method: Fidelity, snapshot: sqlite3.Connection | None = None
+) -> Iterator[tuple[str, Result | None]]:
     """Yield (key, result or None) for each scenario, in order.
 
-    None means that the store has no result. A failed point has a result that says that it did not run.
+    None means that the store, or its snapshot, has no result. A failed point has a result that says that it did not run.
     """
     read_keys: list[str] = []
     with open_store(path) as store:
         for scenario in scenarios:
             name = key(scenario, method)
-            result = load_result(store, name, scenario, read_keys)
-            if not result and (row := store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()):
+            result = load_result(store, name, scenario, read_keys, snapshot)
+            failure = "SELECT sentence FROM failures WHERE key = ?"
+            if not result and (row := (snapshot or store).execute(failure, (name,)).fetchone()):
                 result = Result(scenario, ran=False, outcome=row[0], results={})
             yield name, result
         if read_keys:

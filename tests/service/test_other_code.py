@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from engine import version
+from engine.__main__ import main
+from engine.commands import sweep, sweep_arguments
 from engine.estimate import estimate
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
@@ -271,3 +273,53 @@ def test_who_waits_behind_other_code_is_told_and_the_second_owner_as_well(store:
         assert service.ensure_service(store) == ""
         with pytest.raises(ownership.AlreadyOwned, match="which is of another version of Emberpool"):
             service.serve(store, 1, 0.0, COMPUTE)
+
+
+TWO_POINTS = ("sweep", "--preset", "tiny", "--estimate", "--axis", "data.seed=1,2", "--jobs", "1", "--csv", "-")
+
+
+def test_a_table_is_whole_though_other_code_replaces_its_rows_while_it_is_written(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    computing_here(monkeypatch)
+    assert main([*TWO_POINTS, "--store", str(store.with_name("alone.sqlite"))]) == 0
+    alone, order = capsys.readouterr().out, sweep_arguments.selected_rows
+
+    def selected_rows(*words):  # type: ignore[no-untyped-def]
+        with monkeypatch.context() as patched:
+            patched.setattr(version, "CODE", "other")
+            with open_store(store) as connection:
+                rows = connection.execute("SELECT key, result FROM results").fetchall()
+                result_rows.store_results(connection, rows)
+        return order(*words)
+
+    monkeypatch.setattr(sweep_arguments, "selected_rows", selected_rows)
+    assert main([*TWO_POINTS, "--store", str(store)]) == 0
+    assert ask(store, "SELECT code, count(*) FROM results GROUP BY code") == [("other", 2)]
+    assert capsys.readouterr().out == alone
+
+
+def test_a_command_that_waits_for_another_owner_says_for_whom_and_once(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    computing_here(monkeypatch)
+    monkeypatch.setattr(sweep, "TICK_SECONDS", 0.01)
+    serve, owners = service.serve, [version.CODE, "other", "other"]
+
+    def serve_later(*words: object, **options: object) -> None:
+        with ExitStack() as owned:
+            if owners:
+                with monkeypatch.context() as patched:
+                    patched.setattr(version, "CODE", owners.pop())
+                    owned.enter_context(ownership.own_store(store))
+                    later = requests.submit(store, scenarios([9]), "full") if version.CODE == "other" else 0
+                if later and len(owners) == 1:  # the second time
+                    owned.callback(requests.cancel, store, later, requests.COMMAND)
+            serve(*words, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(service, "serve", serve_later)
+    monkeypatch.setattr(ownership, "PATIENCE_SECONDS", 0.0)
+    assert main([*TWO_POINTS, "--store", str(store)]) == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) == 2 and f"Process {os.getpid()}, of another version of Emberpool, is computing" in notes[0]
+    assert f"--jobs 1 is not used, since process {os.getpid()} owns {store}" in notes[1]
