@@ -52,7 +52,7 @@ def open_regular(path: Path, most_bytes: int | None = None, remedy: str = "give 
         return os.fdopen(handle, "rb", buffering=0)
     os.close(handle)
     if stat.S_ISREG(status.st_mode):
-        raise BadFile(f"{name} has {status.st_size} bytes, but at most {most_bytes} are read; give a file of that length.")
+        raise BadFile(f"{name} has {status.st_size:,} bytes, but at most {most_bytes:,} are read; give a file of that length.")
     kind_text = next((text for is_kind, text in NOT_REGULAR if is_kind(status.st_mode)), "no regular file")
     raise BadFile(f"{name} cannot be read: it is {kind_text}; {remedy}.")
 
@@ -65,7 +65,7 @@ def read_regular(path: Path, most_bytes: int, remedy: str = "give a regular file
         except OSError as error:
             raise BadFile(f"{short_path(path)} cannot be read: {error.strerror}; give a readable file.") from error
     if len(content) > most_bytes:
-        raise BadFile(f"{short_path(path)} grew beyond {most_bytes} bytes while it was read; give a file of that length.")
+        raise BadFile(f"{short_path(path)} grew beyond {most_bytes:,} bytes while it was read; give a file of that length.")
     return content
 
 

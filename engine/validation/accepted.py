@@ -69,7 +69,7 @@ def read_record(file: Path = FILE) -> AcceptedRecord:
         for accepted in numbers.values():
             _check_numbers(accepted)
         return record
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (BadFile, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadFile(
             f"{file.name} cannot be read ({error}); replace it with `{version.PROGRAM} validate --accept REASON`."
         ) from None

@@ -121,8 +121,6 @@ def read_study(path: Path) -> Study:
         )
         seeds = {seed.seed: seed for seed in (_seed(kind, line, path) for line in lines)}
         return Study(plan, header["date"], header["model_version"], seeds, header.get("code", ""))
-    except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move the file away.") from error
 
