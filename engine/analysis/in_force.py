@@ -104,8 +104,11 @@ def modules_text(scenario: Scenario) -> str:
 
 
 def _value_text(knob: knobs.Knob, setting: Any) -> str:
-    number = isinstance(setting, int | float) and not isinstance(setting, bool)
-    return f"{four_digits(setting)} {knob.unit}".strip() if number else knobs.write(knob, setting)
+    """Return a value with its unit: whole numbers with all digits, others with four."""
+    if isinstance(setting, bool) or not isinstance(setting, int | float):
+        return knobs.write(knob, setting)
+    text = figures.in_groups(setting) if setting == round(setting) else four_digits(setting)
+    return f"{text} {knob.unit}".strip()
 
 
 def _bytes(nbytes: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.arithmetic import total
-from ..core.figures import figure, percent
+from ..core.figures import figure, percent, times
 from ..estimates import estimates
 from ..registry import variant_names
 from ..scenario.scenario import Scenario, with_values
@@ -173,7 +173,7 @@ def balance_sentence(parts: PartLoads) -> str:
         f"{parts.title[0].upper()}{parts.title[1:]} {slowest.part}",
         f"{figure(total(slowest.seconds) / MS, 'ms')} a batch",
     )
-    start = f"{subject} is the slowest: {duration} for its tables, {figure(parts.slowdown)} times an even share."
+    start = f"{subject} is the slowest: {duration} for its tables, {times(parts.slowdown)} an even share."
     if even_step is None:
         return start
     saved = 1 - even_step / step

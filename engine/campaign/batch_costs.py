@@ -121,4 +121,4 @@ def _logged_pace(scenario: Scenario) -> Pace:
 
 def _pace(m: Machine) -> Pace:
     average = expected_timeline(m).steady
-    return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_bytes)
+    return Pace(average.step, average.energy, average.device_seconds("network"), average.media_bytes)

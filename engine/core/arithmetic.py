@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.introspect import opt_func_info
 from threadpoolctl import threadpool_info
 
+ROUNDING = 1e-12  # of a whole: sums over millions of rows round so much
 Term = TypeVar("Term")
 PYTHON, NUMPY = (".".join(release.split(".")[:2]) for release in (python_version(), np.__version__))  # such as 3.11 and 2.4
 
@@ -29,6 +30,15 @@ def total(terms: Iterable[Term], start: Any = 0) -> Term:
     """
     result: Term = reduce(add, terms, start)
     return result
+
+
+def remaining_share(part: Any, whole: Any = 1.0) -> Any:
+    """Return the share of `whole` that is left without `part`.
+
+    The share is 0 if only the rounding of both is left. `part` and `whole` may be arrays.
+    """
+    share = 1 - part / whole
+    return np.maximum(share, 0.0) * (share > ROUNDING)
 
 
 @cache

@@ -5,6 +5,7 @@ Pages, sentences and the command line use the same functions: `figure`, `percent
 """
 
 import re
+from decimal import Decimal
 from itertools import dropwhile
 from math import floor, isfinite, log10
 
@@ -52,7 +53,7 @@ def with_error(number: float | None, error: float | None) -> str:
     if number is None or not error or not isfinite(number) or not isfinite(error):
         return figure(number)
     places = decimals(error)
-    return f"{round(number, places):,.{max(places, 0)}f} ± {round(error, places):,.{max(places, 0)}f}"
+    return f"{round(number, places):z,.{max(places, 0)}f} ± {round(error, places):,.{max(places, 0)}f}"
 
 
 def decimals(error: float) -> int:
@@ -80,7 +81,25 @@ def percent(share: float | None) -> str:
 
 def factor(ratio: float) -> str:
     """Return a ratio with three significant digits: "4.28 ×"."""
-    return f"{_digits(ratio)} ×"
+    return f"{_ratio(ratio)} ×"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio for a sentence with three significant digits: "4.28 times", "1.003 times"."""
+    return f"{_ratio(ratio)} times"
+
+
+def excess(ratio: float) -> str:
+    """Return how far a ratio above 1 exceeds a limit: "0.3 % above", and "2.45 times" from twofold on."""
+    return times(ratio) if ratio >= 2 else f"{percent(ratio - 1)} above"
+
+
+def of_the_time(share: float) -> str:
+    """Return the share of the time for which something is busy: "83 % of the time".
+
+    Overlapping tasks can ask for more than all of the time.
+    """
+    return f"{percent(share)} of the time" if share <= 1 else f"all of the time, as its tasks need {percent(share)} of it"
 
 
 def count(number: float, noun: str = "", plural: str = "") -> str:
@@ -88,7 +107,7 @@ def count(number: float, noun: str = "", plural: str = "") -> str:
 
     The plural is the noun with an s, unless `plural` is given.
     """
-    return f"{number:,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
+    return f"{number:z,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
 
 
 def exact(number: float, unit: str = "") -> str:
@@ -98,13 +117,22 @@ def exact(number: float, unit: str = "") -> str:
     """
     if not isfinite(number):
         return figure(number, unit)
-    text = f"{number:,.0f}" if number == round(number) and abs(number) < 1e15 else f"{number:,.10g}"
+    text = f"{number:z,.0f}" if number == round(number) and abs(number) < 1e15 else f"{number:,.10g}"
     return f"{text} {unit}".rstrip()
+
+
+def in_groups(number: float) -> str:
+    """Return a number with all its digits in groups: "12,345.678", "5,000,000".
+
+    The text reads back as the same number.
+    """
+    return f"{Decimal(repr(number or 0)):,}".removesuffix(".0")
 
 
 def signed(number: float, unit: str = "") -> str:
     """Return a difference with its sign: "+0.530 ms", "-12.0 points"."""
-    return f"{'+' * (number > 0)}{figure(number, unit)}"
+    text = figure(number, unit)
+    return f"{'+' * (number > 0 and text != figure(0, unit))}{text}"
 
 
 def duration(seconds: float) -> str:
@@ -132,8 +160,15 @@ def _rounded(number: float) -> float:
     return float(f"{number:.{DIGITS}g}")
 
 
-def _digits(number: float) -> str:
-    """Return three significant digits in groups, zeros at the end kept: "1.00", "27,100", "0.00120"."""
-    rounded = _rounded(number)
-    decimals = DIGITS - 1 - floor(log10(abs(rounded))) if rounded else 0
-    return f"{rounded:,.{min(max(decimals, 0), 12)}f}"
+def _ratio(ratio: float) -> str:
+    """Return a ratio in three digits, or in as many as tell it from 1."""
+    differs = isfinite(ratio) and abs(ratio - 1) >= NOISE
+    return _digits(ratio, next((n for n in range(DIGITS, 9) if float(f"{ratio:.{n}g}") != 1), DIGITS) if differs else DIGITS)
+
+
+def _digits(number: float, digits: int = DIGITS) -> str:
+    """Return significant digits in groups, zeros at the end kept: "1.00", "27,100", "0.00120"."""
+    rounded = float(f"{number:.{digits}g}")
+    decimals = digits - 1 - floor(log10(abs(rounded))) if rounded else 0
+    text = f"{rounded:z,.{min(max(decimals, 0), 12)}f}"
+    return text if float(text.replace(",", "")) else "0"

@@ -11,7 +11,7 @@ from math import isnan
 
 import numpy as np
 
-from ..core.arithmetic import total
+from ..core.arithmetic import remaining_share, total
 from ..core.arrays import Floats, Row
 from ..core.figures import count, figure, percent
 from ..registry import load_variant
@@ -157,14 +157,14 @@ def _hit_rates(settled: Settled) -> Floats:
     s, system = settled.scenario, settled.system
     if cache := system.cache:
         cached_numbers = cached_tables(s, cache)
-        hits = 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_numbers)
+        hits = remaining_share(missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_numbers))
         return hits if cached_numbers is None else np.where(np.isin(np.arange(len(hits)), cached_numbers), hits, np.nan)
     if hot := system.hot or system.hbm_rows:
         return hottest_by_table(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near_rows := system.caches(s)[0]):
         lower_tables = np.flatnonzero(total(system.tiers(s).nbytes_by_memory.values()) == 0)
-        rates[lower_tables] = 1 - missed_shares(s, "lru", near_rows, tables=lower_tables.tolist())[lower_tables]
+        rates[lower_tables] = remaining_share(missed_shares(s, "lru", near_rows, tables=lower_tables.tolist())[lower_tables])
     return rates
 
 

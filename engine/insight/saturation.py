@@ -3,6 +3,7 @@
 Beyond saturation, other devices limit the step.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,12 +32,14 @@ class LinkTask:
     busy_seconds: seconds in which the link works for the task.
     exposed_seconds: the part of these seconds for which the step waits.
     hidden_by: a clause on the cause: other work at the same time, or a slower device.
+    direction: the direction in which the link carries the task's data.
     """
 
     task: str
     busy_seconds: float
     exposed_seconds: float
     hidden_by: str
+    direction: str
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class Saturation:
 
     @property
     def busy_seconds(self) -> float:
-        """Seconds of a batch for which the link carries data, both directions added."""
-        return total(link_task.busy_seconds for link_task in self.link_tasks)
+        """Seconds of a batch for which the link's busier direction carries data."""
+        return busier_direction_seconds(self.link_tasks)
 
     @property
     def wait_seconds(self) -> float:
@@ -137,6 +140,17 @@ def _short_title(m: Machine, device: str) -> str:
     return m.devices[device].title.split(",")[0]
 
 
+def busier_direction_seconds(tasks: Iterable[LinkTask]) -> float:
+    """Return the seconds for which the busier direction of a link works.
+
+    Both directions can work at the same time.
+    """
+    by_direction: dict[str, float] = {}
+    for task in tasks:
+        by_direction[task.direction] = by_direction.get(task.direction, 0.0) + task.busy_seconds
+    return max(by_direction.values(), default=0.0)
+
+
 def link_tasks(m: Machine, line: Timeline) -> tuple[LinkTask, ...]:
     """Return the link's work by task, the longest busy time first."""
     tasks = enumerate(line.graph.tasks)
@@ -148,9 +162,9 @@ def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> LinkTask:
     """Return a task's work on the link, exposed only if the link sets the task's pace."""
     mean = [(float(np.mean(seconds(m.devices[d.device], d.work))), d.device) for d in task.demands]
     busy = float(line.ran_shares[k]) * next(spent for spent, device in mean if device == "cxl")
+    direction = next(demand.lane for demand in task.demands if demand.device == "cxl")
     slowest = max(mean)[1]
     exposed = line.steady.exposed[k] if slowest == "cxl" else 0.0
     hidden_by = f"beside {task.gate_task}" if task.gate_task else "beside other work"
-    return LinkTask(
-        task.name, busy, min(exposed, busy), hidden_by if slowest == "cxl" else f"at the pace of {_short_title(m, slowest)}"
-    )
+    pace = hidden_by if slowest == "cxl" else f"at the pace of {_short_title(m, slowest)}"
+    return LinkTask(task.name, busy, min(exposed, busy), pace, direction)

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from ..core.figures import exact, figure, percent
+from ..core.figures import exact, figure, of_the_time, percent
 from ..core.memo import memoised
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
@@ -241,7 +241,7 @@ def findings(report: Report) -> Iterator[str]:
     """Yield the finding for each machine of a report.
 
     A finding names the part of a batch with the most exposed time and a remedy. If the machine has a CXL link, a further sentence
-    says for which share of the time the link is busy.
+    says for which share of the time the link's busier direction is busy.
     """
     cells, points = report.steady.cells, len(report.machines)
     exposed, step, link = (
@@ -263,7 +263,7 @@ def findings(report: Report) -> Iterator[str]:
 
 def _link(share: float) -> str:
     hint = ": more CXL bandwidth would change little" if share < 0.3 else ""
-    return f"The CXL link carries data for {percent(share)} of the time{hint}."
+    return f"The busier direction of the CXL link carries data for {of_the_time(share)}{hint}."
 
 
 def _milliseconds(seconds: float) -> str:

@@ -37,7 +37,7 @@ class Report(InColumns):
     batches: the number of batches whose training survives to the end.
     elapsed: the time of the whole run [s].
     static, dynamic: static and dynamic energy by device [J].
-    busy: busy time by device [s].
+    busy: busy time by device [s], that of its busiest lane.
     pmem_written, pmem_media_written: bytes that training writes to persistent memory, and bytes that its media store for them.
     ledger: seconds and joules by account.
     crashes: the faults that stopped the run, with their recoveries.

@@ -44,7 +44,7 @@ def observe(
     `stretch`. Raises ValueError for a graph that cannot be scheduled.
     """
     points, width, inputs = demand_costs.busy_watts.shape[1], len(template.tasks), Inputs(kind, accounts, demand_costs, stretch)
-    averages = empty_averages(points, width, len(demand_costs.busy_watts), accounts.cells)
+    averages = empty_averages(points, width, accounts)
     log_share, with_totals = np.ones(points), len(totals.makespan) > 0
     sums = sums_of(demand_costs, kind, with_totals, stretch)
     if with_totals:
@@ -64,13 +64,13 @@ def observe(
     return averages
 
 
-def room_for(points: int, template: Template, cells: int, lines: bool) -> Totals:
+def room_for(points: int, template: Template, accounts: Accounts, lines: bool) -> Totals:
     """Return empty totals for `points` runs of a plan.
 
     With `lines` they have room for the times of tasks: of a long run those of its opening, an array for each machine.
     """
     shape, is_long = (template.batches, len(template.tasks)), template.batches > HELD_BATCHES
-    room = empty_totals(points, shape, cells, lines and not is_long)
+    room = empty_totals(points, shape, accounts, lines and not is_long)
     start, end = np.empty((2, points), dtype=object)
     return room._replace(start=start, end=end) if lines and is_long else room
 
@@ -78,7 +78,7 @@ def room_for(points: int, template: Template, cells: int, lines: bool) -> Totals
 def averages_of(course: Course) -> Averages:
     """Return the averages per batch of a scheduled machine, as arrays for one machine."""
     template, (kind, accounts, demand_costs, stretch) = course.template, course.inputs
-    averages, log_share = empty_averages(1, len(template.tasks), len(demand_costs.busy_watts), accounts.cells), np.ones(1)
+    averages, log_share = empty_averages(1, len(template.tasks), accounts), np.ones(1)
     if len(course.firsts) == 1:
         path = empty_path(len(template.tasks))
         log_share[0] = _enter_alone(template, course.last_state, stretch, path, averages)
@@ -117,8 +117,9 @@ def _enter_log(course: Course, d: int, totals: Totals) -> None:
     (kind, accounts, demand_costs, _), p, shares = course.inputs, course.machine, course.log_shares
     seconds, joules, stored = (demand_costs.costs[kind, column] for column in demand_costs.column[:, d, p])
     busy = 0.0 if accounts.excluded_from_busy[d] else np.cumsum(shares * seconds)[-1]
-    watts, cell = demand_costs.busy_watts[accounts.device[d], p], totals.cells[p, accounts.cell[d]]
-    cell += busy, np.cumsum(shares * joules)[-1] + busy * watts
+    watts = demand_costs.busy_watts[accounts.device[d], p]
+    totals.busy[p, accounts.lane[d]] += busy
+    totals.joules[p, accounts.cell[d]] += np.cumsum(shares * joules)[-1] + busy * watts
     for total, nbytes in ((totals.written_bytes, demand_costs.written_bytes[kind, d]), (totals.media_bytes, stored)):
         total[p] = np.cumsum(np.concatenate(([total[p]], shares * nbytes)))[-1]
 

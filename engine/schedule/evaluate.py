@@ -21,7 +21,7 @@ from .kernels.template import NO_REPEAT, Averages, DemandCosts, Stretch
 from .kernels.totals import EXPOSED, Totals
 from .layout import PlanLayout, lay_out_plan
 from .machine import Machine, machine_of, settle
-from .steady_state import Steady, steady_of
+from .steady_state import Steady, busy_by_device, steady_of
 from .timeline import TaskTimes, WorkDone
 
 MAX_AMOUNTS = 5_000_000  # amounts of different devices that are computed at once
@@ -190,7 +190,7 @@ def _observed(plan: PlannedBatches, points: Sequence[DesignPoint], detail: int) 
     for demand in np.unique(queued):
         representatives, members = np.flatnonzero(queued == demand), np.flatnonzero(queued[machine_index] == demand)
         graph, template = layout.graph_queued_at(int(demand))
-        room = room_for(len(representatives) if detail else 0, template, len(layout.cells), detail == TIMELINES)
+        room = room_for(len(representatives) if detail else 0, template, layout.accounts, detail == TIMELINES)
         part = demand_costs if len(representatives) == len(queued) else demand_costs.of_machines(representatives)
         member_index: Any = np.searchsorted(representatives, machine_index[members])
         member_index = slice(None) if np.array_equal(member_index, np.arange(len(representatives))) else member_index
@@ -201,19 +201,18 @@ def _observed(plan: PlannedBatches, points: Sequence[DesignPoint], detail: int) 
         if detail:
             room = room.of_machines(member_index)
             uncut_runs = _uncut_runs(layout, averages, room, map(partial(TaskTimes, graph, template), room.start, room.end))
-        average = steady_of(averages, layout.devices, layout.cells)
+        average = steady_of(averages, layout.devices, layout.accounts, layout.cells)
         yield members.tolist(), Observations(average, averages.staleness, part.idle_watts[:, member_index], uncut_runs)
 
 
 def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Iterable[TaskTimes]) -> UncutRuns:
     """Return the uncut runs of machines from their totals."""
-    busy, joules = np.zeros((2, len(layout.devices), len(room.makespan)))
+    joules = np.zeros((len(layout.devices), len(room.makespan)))
     log_joules = np.zeros(len(room.makespan))
     for c, (stage, name) in enumerate(layout.cells):
-        busy[layout.devices.index(name)] += room.cells[:, c, 0]
-        joules[layout.devices.index(name)] += room.cells[:, c, 1]
-        log_joules += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
-    work = WorkDone(busy, joules, room.written_bytes, room.media_bytes)
+        joules[layout.devices.index(name)] += room.joules[:, c]
+        log_joules += room.joules[:, c] if stage == "Checkpoint" else 0.0
+    work = WorkDone(busy_by_device(layout.accounts, room.busy), joules, room.written_bytes, room.media_bytes)
     return UncutRuns(room.makespan, work, _waits(layout, averages, room), log_joules, lines if len(room.start) else repeat(None))
 
 

@@ -182,14 +182,21 @@ def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Acco
     The cells are in the order of the breakdown's rows.
     """
     entries = [
-        (k, task.stage, demand.device, demand.excluded_from_busy) for k, task in enumerate(tasks) for demand in task.demands
+        (k, task.stage, demand.device, demand.lane, demand.excluded_from_busy)
+        for k, task in enumerate(tasks)
+        for demand in task.demands
     ]
-    pairs = {(stage, device) for _, stage, device, _ in entries} | {("Other", device) for device in devices}
+    lanes = [*dict.fromkeys((device, lane) for _, _, device, lane, _ in entries)]
+    pairs = {(stage, device) for _, stage, device, *_ in entries} | {("Other", device) for device in devices}
     cells = tuple(sorted(pairs, key=lambda pair: (STAGES.index(pair[0]), devices.index(pair[1]))))
-    rows = [(k, devices.index(device), cells.index((stage, device)), is_parallel) for k, stage, device, is_parallel in entries]
-    task, device, cell, parallel_flags = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    rows = [
+        (k, devices.index(device), lanes.index((device, lane)), cells.index((stage, device)), is_parallel)
+        for k, stage, device, lane, is_parallel in entries
+    ]
+    task, device, lane, cell, parallel_flags = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     idle_cells = np.array([cells.index(("Other", device)) for device in devices], dtype=np.int64)
-    return Accounts(task, device, cell, parallel_flags.astype(np.bool_), idle_cells, len(cells)), cells
+    device_of_lane = np.array([devices.index(device) for device, _ in lanes], dtype=np.int64)
+    return Accounts(task, device, lane, cell, parallel_flags.astype(np.bool_), idle_cells, device_of_lane, len(cells)), cells
 
 
 def _kinds(graph: TaskGraph, batches: int) -> tuple[Ints, Ints]:

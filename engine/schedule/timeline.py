@@ -14,7 +14,7 @@ from .averages import averages_of
 from .course import Course, Inputs, Part
 from .kernels.template import ENERGY, NO_REPEAT, SECONDS, STORED_BYTES, Averages, DemandCosts, Stretch, Template
 from .layout import PlanLayout, lay_out_plan, template_of, with_log_queued_at
-from .steady_state import Steady, steady_of
+from .steady_state import Steady, busy_by_device, steady_of
 
 EndSeconds = float | Floats  # an instant of a timeline [s], or the instants at which several runs of the timeline ended
 
@@ -127,7 +127,7 @@ class Timeline:
     @cached_property
     def steady(self) -> Steady:
         """The averages per batch over all batches after the first two."""
-        return steady_of(self.averages, self.layout.devices, self.layout.cells).point(0)
+        return steady_of(self.averages, self.layout.devices, self.layout.accounts, self.layout.cells).point(0)
 
     @cached_property
     def busy(self) -> Floats:
@@ -149,7 +149,7 @@ class Timeline:
 class WorkDone(NamedTuple):
     """The work done in a timeline.
 
-    busy, joules: busy seconds, and joules without static power, by device, (V,) for V devices.
+    busy, joules: busy seconds of the busiest lane, and joules without static power, by device, (V,) for V devices.
     written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them.
     """
 
@@ -222,11 +222,11 @@ def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     for part in line.course.parts():
         np.add.at(share, line.kind[part.batches], fraction_done(line, part, end_seconds))
     done_share = share.T[accounts.task]
-    busy, joules = np.zeros((2, len(line.layout.devices)))
-    np.add.at(busy, accounts.device, (done_share * line.busy).sum(axis=1))
+    busy, joules = np.zeros(len(accounts.device_of_lane)), np.zeros(len(line.layout.devices))
+    np.add.at(busy, accounts.lane, (done_share * line.busy).sum(axis=1))
     np.add.at(joules, accounts.device, (done_share * line.joules).sum(axis=1))
     return WorkDone(
-        busy,
+        busy_by_device(accounts, busy[None])[:, 0],
         joules,
         float((done_share * np.ascontiguousarray(line.demand_costs.written_bytes.T)).sum()),
         float((done_share * by_demand(line.demand_costs, STORED_BYTES)).sum()),

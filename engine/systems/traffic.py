@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arithmetic import total
+from ..core.arithmetic import remaining_share, total
 from ..core.arrays import Flags, Floats
 from ..core.memo import memoised
 from ..core.points.numbers import as_array, as_float, as_int
@@ -163,7 +163,7 @@ class Traffic:
     def hit_rate(self) -> float:
         """Share of lookups in cached tables whose row was cached when the batch began."""
         looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
-        return 1 - as_float(self.missed_lookups.mean()) / as_float(np.mean(looked_up))
+        return as_float(remaining_share(as_float(self.missed_lookups.mean()), as_float(np.mean(looked_up))))
 
     @property
     def far_rows(self) -> Floats:

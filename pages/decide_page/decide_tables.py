@@ -13,7 +13,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
-from engine.core.figures import figure
+from engine.core.figures import times
 from engine.insight.running_costs import BILLION, MONTH
 from engine.registry import load_variant
 from engine.sweep import links
@@ -79,7 +79,7 @@ def dearer_families(verdict: Verdict) -> list[str]:
         if row.cost is None:
             sentences.append(f"{row.family}: {row.reason}")
         elif row.cost.total > MAX_COST_RATIO * lowest_cost:
-            sentences.append(f"{row.family}: {figure(row.cost.total / lowest_cost)} times the lowest cost.")
+            sentences.append(f"{row.family}: {times(row.cost.total / lowest_cost)} the lowest cost.")
     return sentences
 
 

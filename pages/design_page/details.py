@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine.analysis.part_loads import has_divided_tables
-from engine.core.figures import percent
+from engine.core.figures import of_the_time
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
@@ -91,7 +91,7 @@ def _batches(result: Result) -> None:
         busy,
         compare_charts.utilisation(),
         key="busy",
-        title=f"The busiest device is {busiest_device['device']}: it works {percent(busiest_device['busy'] / 100)} of the time",
+        title=f"The busiest device is {busiest_device['device']}: it works {of_the_time(busiest_device['busy'] / 100)}",
         subtitle="Share of the time in which each device works, in steady state [%]",
     )
     downloads.show(busy.rename(columns={field: column_title for column_title, field in tables.DEVICES.items()}))

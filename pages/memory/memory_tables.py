@@ -14,6 +14,7 @@ from engine.insight.memory.latency import LATENCIES, LOSS, LatencyCurve, Sensiti
 from engine.insight.memory.near_data import NearDataPair
 from engine.insight.memory.under_load import LOADS, LoadedLatency
 from engine.insight.memory.working_set import WorkingSet
+from engine.insight.saturation import busier_direction_seconds
 from engine.scenario.scenario import Scenario
 from engine.schedule.machine import sized_scenario
 from engine.units import GB, MS, NS
@@ -158,10 +159,8 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
             f"{exact(sensitivity.in_flight)} lines in flight keep the link at {figure(rate, 'GB/s')} only while an access under "
             f"load takes at most {figure(sensitivity.filling_latency, 'ns')}."
         )
-    busy, waited = (
-        total(task.busy_seconds for task in sensitivity.link_tasks),
-        total(task.exposed_seconds for task in sensitivity.link_tasks),
-    )
+    busy = busier_direction_seconds(sensitivity.link_tasks)
+    waited = total(task.exposed_seconds for task in sensitivity.link_tasks)
     hidden = sorted(sensitivity.link_tasks, key=lambda task: task.exposed_seconds - task.busy_seconds)[:2]
     parts = " and ".join(
         f"{milliseconds(task.busy_seconds - task.exposed_seconds)} of {task.task} {task.hidden_by}" for task in hidden
@@ -173,8 +172,8 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
         else ""
     )
     return (
-        f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is then busy "
-        f"for {milliseconds(busy)} a batch, and {waits}; hidden time: {parts}."
+        f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link's busier "
+        f"direction is then busy for {milliseconds(busy)} a batch, and {waits}; hidden time: {parts}."
     )
 
 
@@ -213,9 +212,8 @@ def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
     if worst_pair.added_share < MIN_CHANGE:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     reason = (
-        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch; without "
-        f"near-data compute, "
-        "each row is sent once, in {milliseconds(worst_pair.link_busy[1])}"
+        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch (its busier "
+        f"direction); without near-data compute, each row is sent once, in {milliseconds(worst_pair.link_busy[1])}"
         if worst_pair.crosses_more
         else (f"the logic at each controller takes {milliseconds(worst_pair.logic_busy)} for a batch, and the memory is faster")
     )

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.core.figures import count, in_groups
 from engine.scenario.knobs import Knob, write
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
@@ -14,7 +15,6 @@ from pages.answers import question
 from pages.answers.headline import model_name
 from pages.shell import glossary, projector, undo
 from pages.ui import knob_widgets, session
-from pages.ui.numbers import group_digits
 from pages.ui.plain import escape_markdown
 
 SLOT = "slot of share"
@@ -128,15 +128,26 @@ def _draw_chip_row(paths: list[str]) -> None:
 def _draw_chip(path: str) -> None:
     knob, preset_value = KNOBS[path], values(preset(session.base()).scenario)[path]
     knob_value = values(session.scenario())[path]
-    is_long = isinstance(knob_value, tuple) and len(knob_value) > MOST_VALUES
-    text = f"{len(knob_value)} values" if is_long else group_digits(_shown(knob, knob_value))
-    text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
     st.button(
-        escape_markdown(f"{knob.title} {text} ×"),
+        escape_markdown(f"{knob.title} {chip_text(knob, knob_value)} ×"),
         on_click=partial(session.reset_knob, path),
         key=f"chip {path}",
         help=escape_markdown(f"Restores the preset's {_shown(knob, preset_value)}."),
     )
+
+
+def chip_text(knob: Knob, setting: Any) -> str:
+    """Return a knob's value as text for a chip.
+
+    A number has all its digits, in groups, so that it reads back as the same number. A long list is counted, a long text cut.
+    """
+    if isinstance(setting, tuple):
+        text = write(knob, setting)
+        return text if len(setting) <= MOST_VALUES and len(text) <= MOST_LETTERS else count(len(setting), "value")
+    if isinstance(setting, int | float) and not isinstance(setting, bool):
+        return in_groups(setting)
+    text = _shown(knob, setting)
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 
 def _shown(knob: Knob, setting: Any) -> str:

@@ -11,7 +11,7 @@ from engine import registry
 from engine.analysis.in_force import automatic_caption, find_automatic_value
 from engine.core import catalog
 from engine.core.catalog import PartNames
-from engine.core.figures import exact
+from engine.core.figures import exact, in_groups
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knob_stops import CAPACITY, knob_stops, settled_if_possible
@@ -140,13 +140,18 @@ def _take_slider_place(path: str, slide: str) -> None:
 def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> dict[str, str]:
     """Return the slider's positions in order: a text and a label for each.
 
-    The knob's value, or auto, takes the position of the nearest stop.
+    The knob's value, or auto, takes the position of the nearest stop, and is its label.
     """
     scenario = session.scenario()
     effective_value = find_automatic_value(scenario, knob.path).setting if knob_value is None else knob_value
     numbers = slider_values or knob_stops(settled_if_possible(scenario), knob)
     nearest = None if effective_value is None else min(numbers, key=lambda number: abs(number - effective_value))
-    labels = {knobs.write(knob, knob_value if number == nearest else number): stop_label(knob, number) for number in numbers}
+    labels = {
+        knobs.write(knob, knob_value if number == nearest else number): stop_label(
+            knob, effective_value if number == nearest else number
+        )
+        for number in numbers
+    }
     labelled = {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in labels.items()}
     return labelled if effective_value is not None else {AUTO: AUTO, **labelled}
 
@@ -154,7 +159,7 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
 def stop_label(knob: Knob, number: float) -> str:
     """Return the label of a slider's position: PMEM as "4 × 128 GB", other numbers without unit."""
     if knob.path != CAPACITY:
-        return exact(number)
+        return in_groups(number)
     module = module_bytes(session.scenario().machine) / GB
     count = number / module
     return f"{exact(count)} × {exact(module)} GB" if count == int(count) else exact(number, "GB")

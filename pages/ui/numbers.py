@@ -1,6 +1,5 @@
 """Numbers of results on pages: their format by name and unit, and changes against a baseline."""
 
-import re
 from collections.abc import Mapping
 
 import pandas as pd
@@ -14,7 +13,6 @@ __all__ = [
     "change",
     "duration",
     "error_formats",
-    "group_digits",
     "label",
     "milliseconds",
     "percent",
@@ -81,11 +79,6 @@ def better_direction(name: str) -> str:
     if name in CAMPAIGN_METRICS:
         return "higher" if CAMPAIGN_METRICS[name].highest else "lower"
     return next((metric.better for metric in all_metrics() if metric.name == name), "neither")
-
-
-def group_digits(text: str) -> str:
-    """Return a text with its long whole numbers in groups of three digits: "5,000,000"."""
-    return re.sub(r"\b\d{5,15}\b", lambda match: count(int(match[0])), text)
 
 
 def milliseconds(seconds: float) -> str:

@@ -192,7 +192,7 @@ def saturation_sentence(saturation: Saturation) -> str:
     waited = (
         f"a batch waits {milliseconds(saturation.wait_seconds)} for it" if saturation.wait_seconds else "no task waits for it"
     )
-    link = f"the link is busy for {milliseconds(saturation.busy_seconds)} and {waited}"
+    link = f"the link's busier direction is busy for {milliseconds(saturation.busy_seconds)} and {waited}"
     parts = ", ".join(
         f"{milliseconds(link_task.busy_seconds - link_task.exposed_seconds)} of {link_task.task} {link_task.hidden_by}"
         for link_task in saturation.hidden_tasks[:2]

@@ -12,7 +12,7 @@ import pytest
 
 from engine.commands import sweep_tables
 from engine.commands.sweep_arguments import SweepQuestions
-from engine.core.arithmetic import MAX_KERNEL_LETTERS, arithmetic, total
+from engine.core.arithmetic import MAX_KERNEL_LETTERS, arithmetic, remaining_share, total
 from engine.core.points.per_point import PerPoint
 from engine.errors import BadLink
 from engine.results.result import from_json
@@ -114,3 +114,9 @@ def test_the_name_has_python_and_numpy_and_fits_into_a_link():
     ):
         assert "Loss and AUC can differ" in banner and "time and energy are the same" in banner
     assert links.open_link(f"preset=tiny&arithmetic={arithmetic()}").banner == "" and len(arithmetic()) < MAX_KERNEL_LETTERS
+
+
+def test_what_remains_of_a_whole_is_0_where_it_is_only_rounding():
+    missed = np.array([1.0, 1 - 1e-14, 1 + 1e-14, 0.25])
+    np.testing.assert_array_equal(remaining_share(missed), [0.0, 0.0, 0.0, 0.75])
+    assert not np.signbit(remaining_share(missed)).any() and remaining_share(3, 4) == 0.25

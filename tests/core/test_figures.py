@@ -6,7 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.figures import PREFIXES, count, decimals, duration, exact, factor, figure, percent, signed, with_error
+from engine.core.figures import (
+    PREFIXES,
+    count,
+    decimals,
+    duration,
+    exact,
+    excess,
+    factor,
+    figure,
+    in_groups,
+    of_the_time,
+    percent,
+    signed,
+    times,
+    with_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +123,32 @@ def test_whole_things_given_numbers_ratios_and_differences():
     assert (factor(4.276), factor(1), factor(1260.4)) == ("4.28 ×", "1.00 ×", "1,260 ×")
     assert (signed(0.53, "ms"), signed(-3, "ms"), signed(0)) == ("+0.530 ms", "-3.00 ms", "0")
     assert [duration(one) for one in (1, 12, 200, 9000)] == ["a moment", "12 s", "3 min", "2.5 h"]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**18), 10**18))
+def test_a_number_in_groups_reads_back_as_the_same_number(number):
+    assert type(number)(in_groups(number).replace(",", "")) == number and not in_groups(number).startswith("-0 ")
+    assert in_groups(12345.5) == "12,345.5" and in_groups(-0.0) == "0" and in_groups(0.00025) == "0.00025"
+
+
+@given(st.floats(1e-3, 1e3))
+def test_a_ratio_that_is_not_1_never_reads_as_1(ratio):
+    for text in (factor(ratio), times(ratio)):
+        assert float(text.split()[0].replace(",", "")) == pytest.approx(ratio, rel=6e-3)
+        assert (float(text.split()[0].replace(",", "")) == 1) == (abs(ratio - 1) < 1e-6)
+
+
+def test_a_small_excess_is_a_percentage_and_a_large_one_a_multiple():
+    assert (excess(1.003), excess(1.5), excess(2.454)) == ("0.3 % above", "50 % above", "2.45 times")
+    assert (times(1.0034), times(0.9996), factor(1.0034)) == ("1.003 times", "0.9996 times", "1.003 ×")
+
+
+def test_more_work_than_time_is_not_a_share_of_the_time():
+    assert of_the_time(0.83) == "83 % of the time"
+    assert of_the_time(1.55) == "all of the time, as its tasks need 155 % of it"
+
+
+@given(st.floats(-1e-12, 1e-12))
+def test_noise_around_zero_has_no_sign(noise):
+    texts = [exact(-0.0), count(-0.0), percent(noise), with_error(noise, 0.01), signed(noise / 10), figure(noise / 10, "x")]
+    assert not [text for text in texts if text.startswith(("-", "+"))]

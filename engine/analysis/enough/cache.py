@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arithmetic import total
+from ...core.arithmetic import remaining_share, total
 from ...core.arrays import Floats, Ints
 from ...core.figures import count, figure, percent
 from ...core.memo import memoised
@@ -158,7 +158,7 @@ def _recent_policy(s: Scenario) -> str:
 def _recent_rate(s: Scenario) -> Callable[[float], float]:
     """Return a function from the rows of an LRU cache to its hit rate."""
     policy, batch = _recent_policy(s), float(table_lookups(s).sum())
-    return lambda rows: 1 - expected_moves(s, policy, rows).missed_lookups / batch
+    return lambda rows: float(remaining_share(expected_moves(s, policy, rows).missed_lookups, batch))
 
 
 def _recent_nbytes(s: Scenario) -> Callable[[float], float]:

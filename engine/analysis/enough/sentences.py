@@ -100,9 +100,7 @@ def _present_sentence(q: TargetQuestion) -> str:
     if not q.own_result.ran:
         return f"The machine as it is cannot run: {q.own_result.outcome} For the time of a batch, {target_clause}."
     own_seconds = (q.own_result.results["Step time [ms]"] or 0.0) * MS
-    met_clause = (
-        "which it meets" if own_seconds <= q.goal else f"of which it takes {figures.figure(own_seconds / q.goal)} times as much"
-    )
+    met_clause = "which it meets" if own_seconds <= q.goal else f"of which it takes {figures.times(own_seconds / q.goal)} as much"
     return f"A batch takes {ms(own_seconds)}; {target_clause}, {met_clause}."
 
 
@@ -351,7 +349,7 @@ def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
     """Return words for a machine's step as a multiple of the reference, with a band."""
     base = load_variant("systems", q.baseline.scenario.system).title
     reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
-    return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"
+    return f"{figures.times(machine.seconds / q.reference)} {reference_text}{_bracketed(ms(machine.seconds), sure)}"
 
 
 def longer_words(best_machine: Candidate, large: Candidate) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from ...core.figures import count, figure, percent
+from ...core.figures import count, exact, excess, figure, percent
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
@@ -296,9 +296,8 @@ class SystemSearch:
             loss_text = f"{count(guard.lost_batches, 'batch', 'batches')}, {figure(60 * guard.lost_minutes, 's')}"
             return f"Under {load_variant('protections', guard.name).title}, {guard.worst_fault} loses {loss_text}."
         if worst_limit == "budget" and protected_candidate.capital is not None:
-            budget = figure(aim.requirement.budget, "USD")
-            price, ratio = figure(protected_candidate.capital, "USD"), figure(shortfalls[worst_limit])
-            return f"It costs {price}, {ratio} times the budget of {budget}."
+            price, budget = figure(protected_candidate.capital, "USD"), exact(aim.requirement.budget or 0.0, "USD")
+            return f"It costs {price}, {excess(shortfalls[worst_limit])} the budget of {budget}."
         required_throughput = max(aim.throughput, aim.requirement.min_useful_throughput)
         throughput *= guard.share if worst_limit == "days" else 1.0
         required_text, share = figure(required_throughput, "samples/s"), percent(throughput / required_throughput)

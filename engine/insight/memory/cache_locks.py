@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.arithmetic import remaining_share
 from ...core.figures import figure, percent
 from ...scenario.scenario import Scenario, with_values
 from ...systems.kernels.in_force import system_in_force
@@ -62,7 +63,7 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
     for share in shares:
         sized = with_values(s, {CACHE_SHARE: share})
         cache_traffic = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
-        hit_rate = 1 - cache_traffic.missed_lookups / looked_up
+        hit_rate = float(remaining_share(cache_traffic.missed_lookups, looked_up))
         points.append(
             LockPoint(share, share * nbytes / GB, cache_traffic.misses / unique, cache_traffic.refused / unique, hit_rate)
         )

@@ -91,19 +91,22 @@ class ScheduleState(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """The task, device and breakdown cell of each of D demands, on V devices.
+    """The task, device, lane and breakdown cell of each of D demands, on V devices.
 
-    task, device, cell: the index of each demand's task, device, and cell of the breakdown, (D,).
+    task, device, lane, cell: the index of each demand's task, device, lane, and cell of the breakdown, (D,).
     excluded_from_busy: True for work that does not count as busy time of its device, (D,).
     idle_cell: the cell that gets the static power of each device, (V,).
+    device_of_lane: the device of each of L lanes, (L,).
     cells: the number of cells; a cell is a pair (stage, device).
     """
 
     task: Ints
     device: Ints
+    lane: Ints
     cell: Ints
     excluded_from_busy: Flags
     idle_cell: Ints
+    device_of_lane: Ints
     cells: int
 
 
@@ -143,7 +146,7 @@ class Averages(NamedTuple):
 
     step: seconds of a step, (P,).
     exposed: seconds of each of K tasks on the critical path, (P, K).
-    busy: busy seconds of each of V devices, (P, V).
+    busy: busy seconds of each of L lanes, (P, L).
     dynamic, static: joules by device of work, and of static power, (P, V).
     cells: busy seconds, exposed seconds and joules of each of C breakdown cells, (P, C, 3).
     written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them, (P,).
@@ -161,12 +164,13 @@ class Averages(NamedTuple):
     staleness: Ints
 
 
-def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
+def empty_averages(points: int, tasks: int, accounts: Accounts) -> Averages:
     """Return averages filled with 0 for `points` machines."""
     step, bytes_written, media = np.zeros((3, points))
-    busy, dynamic, static = np.zeros((3, points, devices))
+    busy = np.zeros((points, len(accounts.device_of_lane)))
+    dynamic, static = np.zeros((2, points, len(accounts.idle_cell)))
     stale = np.zeros(points, dtype=np.int64)
-    by_cell = np.zeros((points, cells, 3))
+    by_cell = np.zeros((points, accounts.cells, 3))
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, bytes_written, media, stale)
 
 

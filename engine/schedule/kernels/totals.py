@@ -117,7 +117,7 @@ def _average_task(
         busy = 0.0 if accounts.excluded_from_busy[d] else sums.mean[demand_costs.column[SECONDS, d, p]]
         seconds = busy * share
         joules = sums.mean[demand_costs.column[ENERGY, d, p]] * share + seconds * demand_costs.busy_watts[v, p]
-        averages.busy[p, v] += seconds
+        averages.busy[p, accounts.lane[d]] += seconds
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
@@ -129,18 +129,22 @@ def _average_task(
 
 
 class Totals(NamedTuple):
-    """Totals of runs of N batches without faults, on P machines with C breakdown cells.
+    """Totals of runs of N batches without faults, on P machines.
+
+    The machines have L lanes and C breakdown cells.
 
     makespan: the time when all tasks except the rolling log had ended [s], (P,).
     ends: the time when each batch had ended [s], (N, P).
-    cells: busy seconds and joules (of amounts and of power while busy) of each cell, (P, C, 2).
+    busy: busy seconds of each lane, (P, L).
+    joules: energy (of amounts and of power while busy) of each cell, (P, C).
     written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them, (P,).
     start, end: start and end of each of K tasks of each batch [s], (P, N, K); (0, N, K) if timelines are not wanted.
     """
 
     makespan: Floats
     ends: Floats
-    cells: Floats
+    busy: Floats
+    joules: Floats
     written_bytes: Floats
     media_bytes: Floats
     start: Floats
@@ -153,14 +157,15 @@ class Totals(NamedTuple):
         )
 
 
-def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
+def empty_totals(points: int, shape: tuple[int, int], accounts: Accounts, lines: bool = False) -> Totals:
     """Return totals filled with 0 for `points` runs of `shape` = (N batches, K tasks).
 
     With `lines` the totals have room for the start and end of each task. 0 points switch totals off.
     """
     makespan, bytes_written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
-    return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), bytes_written, media, start, end)
+    busy, joules = np.zeros((points, len(accounts.device_of_lane))), np.zeros((points, accounts.cells))
+    return Totals(makespan, np.zeros((shape[0], points)), busy, joules, bytes_written, media, start, end)
 
 
 @inner_kernel
@@ -202,8 +207,8 @@ def enter_demands(accounts: Accounts, demand_costs: DemandCosts, sums: Sums, tot
         for p in range(0 if accounts.task[d] == roll else len(totals.makespan)):
             busy = 0.0 if accounts.excluded_from_busy[d] else sums.total[demand_costs.column[SECONDS, d, p]]
             joules = sums.total[demand_costs.column[ENERGY, d, p]]
-            totals.cells[p, cell, 0] += busy
-            totals.cells[p, cell, 1] += joules + busy * demand_costs.busy_watts[v, p]
+            totals.busy[p, accounts.lane[d]] += busy
+            totals.joules[p, cell] += joules + busy * demand_costs.busy_watts[v, p]
             totals.written_bytes[p] += sums.total_written[written_column(accounts, sums.total_written, d, p)]
             totals.media_bytes[p] += sums.total[demand_costs.column[STORED_BYTES, d, p]]
 
@@ -231,8 +236,8 @@ def _enter_log(
         joules += share * demand_costs.costs[r, column[ENERGY]]
         totals.written_bytes[p] += share * demand_costs.written_bytes[r, place]
         totals.media_bytes[p] += share * demand_costs.costs[r, column[STORED_BYTES]]
-    totals.cells[p, accounts.cell[d], 0] += busy
-    totals.cells[p, accounts.cell[d], 1] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]
+    totals.busy[p, accounts.lane[d]] += busy
+    totals.joules[p, accounts.cell[d]] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]
 
 
 @inner_kernel

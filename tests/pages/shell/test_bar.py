@@ -1,6 +1,14 @@
 """Does the bar name the model that is asked about, and every knob that differs from its preset?"""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.scenario import knobs
+from engine.scenario.scenario import KNOBS
+from pages.shell.bar import chip_text
 from tests import apps
+from tests.cases import examples
+from tests.strategies import knob_values
 
 OWN = {
     "preset": "dlrm-kaggle",
@@ -44,3 +52,42 @@ def test_a_switch_on_a_chip_is_on_or_off():
     app = apps.opened("design", {"preset": "dlrm-kaggle", "machine.near_data_compute": "off"})
     chip = app.button(key="chip machine.near_data_compute")
     assert chip.label.replace("\\", "") == "Near-data compute off ×" and chip.help == "Restores the preset's on."
+
+
+@examples(200)
+@given(st.data())
+def test_a_chip_reads_back_as_the_value_of_its_knob(data):
+    knob = data.draw(st.sampled_from(list(KNOBS.values())))
+    setting = data.draw(knob_values(knob))
+    _assert_reads_back(knob, chip_text(knob, setting), setting)
+
+
+def test_neighbours_in_a_range_have_chips_of_their_own():
+    for knob in KNOBS.values():
+        if knob.kind != "float" or knob.high is None:
+            continue
+        middle = (knob.low + knob.high) / 2
+        texts = {number: chip_text(knob, number) for number in (knob.low, middle, middle * (1 - 1e-12), knob.high)}
+        for number, text in texts.items():
+            _assert_reads_back(knob, text, number)
+        assert len({*texts.values()}) == len(texts), knob.path
+
+
+def test_groups_of_digits_leave_decimals_names_and_digests_alone():
+    shown = {
+        "model.learning_rate": {0.00025: "0.00025", 2.089325: "2.089325"},
+        "model.num_embeddings": {10_000_000: "10,000,000", (10_000_000, 20_000_000): "10000000;20000000", (1,) * 9: "9 values"},
+        "data.digest": {"1234567890": "1234567890"},
+        "machine.assume": {(("gpu.a-long-name-of-a-constant", 12345.5),): "1 value"},
+    }
+    for path, texts in shown.items():
+        assert {setting: chip_text(KNOBS[path], setting) for setting in texts} == texts
+
+
+def _assert_reads_back(knob, text, setting):
+    if isinstance(setting, tuple) and text.endswith((" value", " values")):
+        assert text == f"{len(setting)} value{'s' * (len(setting) != 1)}"
+    elif knob.kind == "text":
+        assert text == setting or (text.endswith("…") and setting.startswith(text[:-1]) and len(text) > 20)
+    else:
+        assert knobs.parse(knob, text if isinstance(setting, tuple) else text.replace(",", "")) == setting

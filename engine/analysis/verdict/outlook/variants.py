@@ -63,7 +63,7 @@ def _constants(*names: str) -> Callable[[Scenario, float], tuple[Mapping[str, An
 
 
 def _times_text(quantity_text: str) -> Callable[[Scenario, float], str]:
-    return lambda s, factor: f"{figures.figure(factor)} times {quantity_text}"
+    return lambda s, factor: f"{figures.times(factor)} {quantity_text}"
 
 
 def tables_text(s: Scenario) -> str:

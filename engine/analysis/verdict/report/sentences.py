@@ -151,7 +151,7 @@ def reason_sentence(verdict: Verdict) -> str:
         return f"{tie_sentence}No other family meets the requirement; the nearest is {next_row.family}: {next_row.reason}"
     ratio = next_row.objective_value / best_row.objective_value if best_row.objective_value else inf
     objective_word = OBJECTIVE_WORDS[verdict.question.objective]
-    sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.figure(ratio)} times the {objective_word}"
+    sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.times(ratio)} the {objective_word}"
     price_ratio, speed_ratio = _ratio(next_row.capital, best_row.capital), best_row.step / next_row.step
     if verdict.question.objective == "cost" and price_ratio:
         price_words, speed_words = _ratio_words(price_ratio, "as much", "less"), _ratio_words(speed_ratio, "as fast", "slower")
@@ -163,7 +163,7 @@ def _ratio_words(ratio: float, as_much: str, less: str) -> str:
     """Return a ratio in words: 2 times as much, or 3 times less."""
     if abs(ratio - 1) < 0.005:
         return as_much
-    return f"{figures.figure(ratio)} times {as_much}" if ratio > 1 else f"{figures.figure(1 / ratio)} times {less}"
+    return f"{figures.times(ratio)} {as_much}" if ratio > 1 else f"{figures.times(1 / ratio)} {less}"
 
 
 def _family_and_machine(row: SystemRow) -> str:
@@ -214,7 +214,7 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     min_ratio, max_ratio = (
         end(case.winner.objective_value / best_row.objective_value for case in met_cases) for end in (min, max)
     )
-    times = f"{figures.figure(min_ratio)} to {figures.figure(max_ratio)} times"
+    times = " to ".join(dict.fromkeys((figures.times(min_ratio), figures.times(max_ratio)))).replace(" times to", " to")
     spread = f"under the other popularities the cheapest machine has {times} the {OBJECTIVE_WORDS[verdict.question.objective]}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:
