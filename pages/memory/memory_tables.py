@@ -36,8 +36,8 @@ NEAR_DATA_COLUMNS = {
     "on": "Step time, near-data on [ms]",
     "off": "Step time, near-data off [ms]",
     "logic": "Logic busy [ms]",
-    "link_on": "Link busy, near-data on [ms]",
-    "link_off": "Link busy, near-data off [ms]",
+    "link_on": "Link, both directions, near-data on [ms]",
+    "link_off": "Link, both directions, near-data off [ms]",
 }
 SIZE_COLUMNS = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
 GPU_MEMORY_COLUMNS = {"kind": "Kind", "held": "Memory [GB]", "capacity": "GPU memory [GB]"}
@@ -212,8 +212,8 @@ def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
     if worst_pair.added_share < MIN_CHANGE:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     reason = (
-        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch (its busier "
-        f"direction); without near-data compute, each row is sent once, in {milliseconds(worst_pair.link_busy[1])}"
+        f"pooled vectors and gradients cross the link in {milliseconds(worst_pair.link_busy[0])} a batch, both directions "
+        f"added; without near-data compute, each row is sent once, in {milliseconds(worst_pair.link_busy[1])}"
         if worst_pair.crosses_more
         else (f"the logic at each controller takes {milliseconds(worst_pair.logic_busy)} for a batch, and the memory is faster")
     )

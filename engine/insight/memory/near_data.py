@@ -28,7 +28,7 @@ class NearDataPair:
     controllers: the number of modules or channels.
     step_with, step_without: step time with near-data compute and without [s].
     logic_busy: busy time of the near-data logic [s].
-    link_busy: busy time of the link with near-data compute and without [s].
+    link_busy: time of the link's work with near-data compute and without, both directions added [s].
     """
 
     memory: str
@@ -74,7 +74,7 @@ def near_data(scenario: Scenario) -> tuple[NearDataPair, ...]:
             near_state.step,
             far_state.step,
             _busy(near_state, "near-data"),
-            (_busy(near_state, "cxl"), _busy(far_state, "cxl")),
+            (near_state.device_seconds("cxl"), far_state.device_seconds("cxl")),
         )
         for memory, count, near_state, far_state in state_pairs
         if not isinstance(near_state, NotScheduled) and not isinstance(far_state, NotScheduled)

@@ -37,7 +37,7 @@ def test_the_section_draws_its_pictures_and_gives_each_as_csv():
     for system, rate, answer in (("cxl-b", "25.8", "2.54 µs"), ("dram", "51.7", "1.27 µs")):
         told = next(line for line in said.splitlines() if line.startswith(f"- {system} is 5 % slower from"))
         assert f"keep the link at {rate} GB/s only while an access under load takes at most {answer}" in told
-    assert "it costs most, 49.6 %, with 4 DRAM channels: pooled vectors and gradients keep the link busy" in said
+    assert "it costs most, 49.6 %, with 4 DRAM channels: pooled vectors and gradients cross the link in" in said
 
 
 def test_every_chart_draws_only_columns_that_its_table_has():
@@ -91,7 +91,7 @@ def test_the_sentences_say_what_hides_the_link_or_fails_to():
         ),
         (
             (pair("expander-dram", 1, 1.2, 1.0, link=(0.003, 0.001)),),
-            ("saves nothing; it costs most, 20 %, with 1 DRAM channel", "3.00 ms"),
+            ("saves nothing; it costs most, 20 %, with 1 DRAM channel", "3.00 ms", "each row is sent once, in 1.00 ms."),
         ),
         ((pair("optane-100", 4, 0.9, 1.0),), ("10 % of the step time, with 4 modules of optane-100, and costs nothing on any",)),
     ],
