@@ -18,7 +18,7 @@ from ..errors import BadFile, BadInput
 from ..results.csv_table import write_atomically
 from ..scenario.presets import FOLDER
 from ..user_text import decoded_file, json_content
-from .claims import PublishedRange, ends_text
+from .claims import OUT_OF_SAMPLE, PublishedRange, ends_text
 from .scoreboard import PublishedNumber
 
 FILE = FOLDER / "accepted.json"
@@ -33,12 +33,16 @@ class Accepted:
     published, published_to: the published value, or both ends of a range.
     simulated_value: the simulated value at that time.
     error_percent: its error [%].
+    family: the family whose median counts the number; "" if none does.
+    roofline: the value by the roofline, of a number that counts.
     """
 
     published: float
     simulated_value: float
     error_percent: float
     published_to: float | None = None
+    family: str = ""
+    roofline: float | None = None
 
     @property
     def published_range(self) -> PublishedRange:
@@ -54,6 +58,23 @@ class AcceptedRecord:
     date: str
     reason: str
     numbers: Mapping[str, Accepted]
+
+    @property
+    def counted_numbers(self) -> tuple[PublishedNumber, ...]:
+        """The numbers of the scoreboard: those out of sample that count, as accepted."""
+        return tuple(
+            PublishedNumber(
+                name=name,
+                family=accepted.family,
+                sample=OUT_OF_SAMPLE,
+                published=accepted.published,
+                simulated_value=accepted.simulated_value,
+                published_to=accepted.published_to,
+                roofline=accepted.roofline,
+            )
+            for name, accepted in self.numbers.items()
+            if accepted.family
+        )
 
 
 def read_record(file: Path = FILE) -> AcceptedRecord:
@@ -145,9 +166,16 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
     write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def _number_fields(score: PublishedNumber) -> dict[str, float]:
-    upper = {} if score.published_to is None else {"published_to": score.published_to}
-    return {"published": score.published, **upper, "ours": score.simulated_value, "error_percent": score.error_percent}
+def _number_fields(score: PublishedNumber) -> dict[str, float | str]:
+    fields: dict[str, float | str | None] = {
+        "published": score.published,
+        "published_to": score.published_to,
+        "ours": score.simulated_value,
+        "error_percent": score.error_percent,
+        "family": score.family if score.is_counted else None,
+        "roofline": score.roofline if score.is_counted else None,
+    }
+    return {key: field for key, field in fields.items() if field is not None}
 
 
 def _number(model: str) -> tuple[int, ...]:

@@ -94,8 +94,9 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
-def test_the_api_page_is_up_to_date() -> None:
-    done = subprocess.run([sys.executable, "scripts/api_document.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+@pytest.mark.parametrize("script", ["api_document.py", "validation_document.py"])
+def test_a_page_that_a_script_writes_is_up_to_date(script: str) -> None:
+    done = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,8 +18,16 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.validation import accepted, workload_figures
 from engine.validation.claims import SAMPLES, claims, families
-from engine.validation.scoreboard import PublishedNumber, by_family, family_score, json_rows, rank_correlation, scores
-from engine.validation.validate import ClaimVerdict
+from engine.validation.scoreboard import (
+    PublishedNumber,
+    by_family,
+    family_score,
+    json_rows,
+    rank_correlation,
+    score_lines,
+    scores,
+)
+from engine.validation.validate import ClaimVerdict, validate
 from pages.evidence_page import verdict_tables
 from tests.cases import each
 
@@ -296,3 +304,31 @@ def test_an_accepted_range_is_kept_with_both_ends(record):
     assert accepted.worse_numbers(held, [between], every=True) == ()
     (changed,) = accepted.worse_numbers(held, [replace(between, published_to=18.0)], every=True)
     assert "published is 6-18 now, and was 6-17" in changed
+
+
+def test_the_record_counts_the_numbers_that_the_claims_count():
+    held = accepted.read_record()
+    for name in preset_names():
+        for claim in claims(name):
+            if claim.published:
+                is_counted = claim.sample == "out of sample" and not claim.not_counted
+                assert held.numbers[f"{name}: {claim.title}"].family == (claim.family if is_counted else ""), (name, claim.title)
+
+
+def test_the_scoreboard_of_the_record_is_that_of_its_numbers(record):
+    left_out = replace(ONE, name="made up: left out", not_counted="a second source")
+    fitted = replace(ONE, name="made up: fitted", sample="calibrated")
+    counted = [replace(ONE, roofline=15.0), replace(ONE, name="made up: a range", published_to=11.0, simulated_value=10.5)]
+    accepted.accept_numbers([*counted, left_out, fitted], "a reason")
+    held = accepted.read_record()
+    assert held.counted_numbers == tuple(counted)
+    assert score_lines(held.counted_numbers) == score_lines([*counted, left_out, fitted])
+
+
+@pytest.mark.slow
+def test_the_record_has_the_scoreboard_of_a_fresh_computation():
+    fresh = scores(validate(), published_figures())
+    for kept, computed in zip(score_lines(accepted.read_record().counted_numbers), score_lines(fresh), strict=True):
+        assert (kept.family, kept.count, kept.roofline_count) == (computed.family, computed.count, computed.roofline_count)
+        for column in ("median_percent", "near_percent", "roofline_percent", "model_percent"):
+            assert getattr(kept, column) == pytest.approx(getattr(computed, column), abs=0.06), (kept.family, column)
