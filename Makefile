@@ -66,6 +66,7 @@ check: $(TEST) # format, lint, types, import layers, limits of size, names, docu
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py tests/fences/test_names.py tests/fences/test_patched_names.py tests/fences/test_documents.py tests/fences/test_locked.py
+	@$(BIN)/python scripts/pictures.py --check
 
 lock: $(TEST) # renew the hashes in locked/ after a change of requirements or constraints.txt; asks the package index
 	@sh scripts/lock.sh

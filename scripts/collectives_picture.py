@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import vl_convert  # noqa: E402
+from pictures import stamped  # noqa: E402
 
 from engine.insight.network import collectives  # noqa: E402
 from pages.evidence_page import collectives_panel  # noqa: E402
@@ -31,7 +32,7 @@ def main() -> None:
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{width:g}" '
         f'height="{height:g}"><rect width="{width:g}" height="{height:g}" fill="white"/>{inner}</svg>'
     )
-    (ROOT / "docs" / "collectives.png").write_bytes(vl_convert.svg_to_png(whole, scale=SHARPNESS))
+    (ROOT / "docs" / "collectives.png").write_bytes(stamped(vl_convert.svg_to_png(whole, scale=SHARPNESS)))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,13 @@ from engine.__main__ import COMMANDS, main, parser
 from engine.analysis.objective import read_constraint, read_objective
 from engine.commands import decide
 from engine.commands.scenario_arguments import selected_scenario
-from engine.scenario.scenario import declaration
+from engine.scenario.presets import DEFAULT, preset
+from engine.scenario.scenario import declaration, values, with_values
+from engine.sweep import links
 from engine.sweep.axes import parse
+from pages.start_page import own_model
 from tests import ROOT
-from tests.fences.test_documents import DOCUMENTS
+from tests.fences.test_documents import DOCUMENTS, PICTURES
 
 # Documents of the present; the others tell of the commands of their day.
 CURRENT = [path for path in DOCUMENTS if path.name != "CHANGELOG.md" and path.parent.name != "moved"]
@@ -102,6 +105,32 @@ def test_commands_are_accepted_with_their_presets_and_knobs(path: Path, tmp_path
             assert all(map(parse, options.get("axis", ())))
             selection = selected_scenario(arguments)
             assert words[0] != "decide" or decide._question(arguments, selection)
+
+
+def test_the_readme_asks_its_own_question_as_a_command_on_start_and_in_its_picture() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (asked,) = re.findall(
+        r"trains ([\d,]+) tables of (\d+) million rows, (\d+) wide, with (\d+) lookups a table and batches of ([\d,]+)", text
+    )
+    tables, million, dim, pooling, batch = (int(number.replace(",", "")) for number in asked)
+    question = {
+        "model.num_tables": tables,
+        "model.num_embeddings": (million * 10**6,),
+        "model.embedding_dim": dim,
+        "model.pooling": (pooling,),
+        "data.batch_size": batch,
+        "data.popularity": "kaggle",
+    }
+    (words,) = (words for words in ENGINE[ROOT / "README.md"] if words[0] == "decide")
+    scenarios = [
+        selected_scenario(parser(words).parse_args(words)).scenario,
+        links.open_link(f"/{PICTURES['decide'][0]}").scenario,
+    ]
+    of_start = with_values(preset(DEFAULT).scenario, own_model.with_consequences(question))
+    for scenario in scenarios:
+        assert values(scenario).items() >= question.items()
+        differing = {path for path, setting in values(scenario).items() if setting != values(of_start)[path]}
+        assert differing <= {f"model.{name}" for name in own_model.TRAINING} - {"model.optimizer"}  # no machine depends on them
 
 
 @pytest.mark.parametrize("path", [path for path, commands in ENGINE.items() if any(map(is_run, commands))], ids=identity)

@@ -1,20 +1,36 @@
 """Documents: short sentences, a heading a screen, links that lead somewhere, and an API page that is up to date."""
 
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import pytest
 
+from engine.version import MODEL
 from tests import ROOT
 
 WORDS = {"README.md": 18.0, "CHANGELOG.md": 14.0, "CONTRIBUTING.md": 16.0}  # a sentence, in the mean; OTHERS elsewhere
 OTHERS, OF_MODEL = 20.5, 18.0  # the aim is 20 in all
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_CHARACTERS, OF_CHANGELOG = 2100, 3000  # under a heading, in the mean; the aim is 1,500
+SHOWN = re.compile(r"^!\[[^\]]*\]\([^)]+\.png\)$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)]*))?\)")
+
+
+def _picture_script() -> Any:
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "scripts" / "pictures.py")
+    assert spec and spec.loader
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+PICTURE_SCRIPT = _picture_script()
+PICTURES = PICTURE_SCRIPT.PAGES
 
 
 def prose(text: str) -> list[str]:
@@ -98,6 +114,29 @@ def anchors(path: Path) -> set[str]:
 def test_a_page_that_a_script_writes_is_up_to_date(script: str) -> None:
     done = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_each_picture_says_which_model_version_drew_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [path for path in DOCUMENTS if SHOWN.search(path.read_text(encoding="utf-8"))]
+    assert len(shown) >= 4 and all(path in PICTURE_SCRIPT.DOCUMENTS for path in shown)
+    for path in shown:
+        assert PICTURE_SCRIPT.captioned(path) == path.read_text(encoding="utf-8"), (
+            f"{path}: python scripts/pictures.py --captions"
+        )
+    with capsys.disabled():  # a warning, which fails no suite: a new model version makes all pictures older
+        for line in PICTURE_SCRIPT.older_pictures():
+            print(f"\nWarning: {line}, and the model is {MODEL}.", end="")
+
+
+def test_an_older_picture_is_named_and_its_caption_is_that_of_its_file(tmp_path: Path) -> None:
+    png = (ROOT / "docs" / "start.png").read_bytes()
+    assert PICTURE_SCRIPT.model_of(PICTURE_SCRIPT.stamped(png, "0.7")) == "0.7"
+    assert len(PICTURE_SCRIPT.older_pictures("0.7")) == len([*(ROOT / "docs").glob("*.png")])
+    (tmp_path / "new.png").write_bytes(PICTURE_SCRIPT.stamped(png, "0.7"))
+    document = tmp_path / "page.md"
+    for caption in ("", "*Model version 0.6.*\n"):
+        document.write_text(f"![New](new.png)\n{caption}\nText.\n", encoding="utf-8")
+        assert PICTURE_SCRIPT.captioned(document) == "![New](new.png)\n*Model version 0.7.*\n\nText.\n"
 
 
 def test_decisions_fit_a_screen() -> None:

@@ -5,11 +5,13 @@ import subprocess
 import tomllib
 from collections.abc import Sequence
 
+import pytest
 from packaging.version import Version
 
 from engine.version import LINK, MODEL
 from tests import ROOT
 from tests.cases import each
+from tests.fences.test_documents import PICTURE_SCRIPT
 
 SECTION = re.compile(
     r"^## (?:Unreleased|(\d+\.\d+\.\d+), (\d{4}-\d\d-\d\d)) \(model version ([\d.]+), link format (\d+)\)$", re.M
@@ -51,6 +53,12 @@ def disagreements(version: str, changelog: str, all_tags: Sequence[str], tags_of
 
 def test_version_change_log_and_tags_agree() -> None:
     assert disagreements(VERSION, CHANGELOG, tags(), tags("--points-at", "HEAD")) == []
+
+
+@pytest.mark.slow
+def test_a_release_shows_no_picture_of_an_earlier_model_version() -> None:
+    is_release = SECTION.findall(CHANGELOG)[0][0] == VERSION
+    assert not is_release or PICTURE_SCRIPT.older_pictures() == []
 
 
 def test_each_heading_of_the_change_log_is_a_section_and_the_newest_has_the_versions_of_the_code() -> None:
