@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from .core.arithmetic import arithmetic
+from .core.figures import count
 from .errors import BadFile
 from .paths import open_regular
 from .results.csv_table import csv_text
@@ -101,7 +102,7 @@ def differences(artefact: Artefact, recomputed: Result) -> Iterator[str]:
     for table in TABLES:
         stored_rows, rows = stored[table], now[table]
         if len(stored_rows) != len(rows):
-            yield f"{table}: {len(stored_rows)} rows then, {len(rows)} now"
+            yield f"{table}: {count(len(stored_rows), 'row')} then, {len(rows)} now"
             continue
         for number, (stored_row, row) in enumerate(zip(stored_rows, rows, strict=True)):
             yield from _row_differences(f"{table}, row {number + 1}, ", stored_row, row, same_kernels)

@@ -43,10 +43,10 @@ def draw() -> None:
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
     if not entries:
-        st.info(f"None of {count(num_requests)} runs has all these words; use fewer words.")
+        st.info(f"None of {count(num_requests, 'run')} has all these words; use fewer words.")
         return
     if len(entries) == MAX_LISTED < num_requests:
-        st.caption(f"The table has the newest {MAX_LISTED} of {count(num_requests)} runs; write words to find older runs.")
+        st.caption(f"The table has the newest {MAX_LISTED} of {count(num_requests, 'run')}; write words to find older runs.")
     is_single = len(entries) == 1 or history.request_numbers(words)
     chosen_runs = history_panel.draw_requests(entries) or (entries if is_single else [])
     if (link_runs := history_runs.runs_for_link(chosen_runs)) != st.session_state.get(history_runs.SAID_RUNS_KEY, ()):

@@ -98,17 +98,14 @@ def modules_text(scenario: Scenario) -> str:
     settled, requested_GB = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
     capacity, watts = settled.pmem_capacity_GB or 0.0, load_variant("devices", "pmem").build(settled).idle_watts
     rounded = f"{figures.exact(requested_GB)} GB rounded up to " if requested_GB not in (None, capacity) else ""
-    node_clause = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
+    node_clause = f" in each of {figures.count(nodes(settled), 'node')}" if nodes(settled) > 1 else ""
     rate = f"{figures.figure(read_rate(settled) / GB, 'GB/s')} read, {figures.figure(watts, 'W')} idle"
     return f"{rounded}{modules_in_words(settled)} = {figures.exact(capacity)} GB{node_clause}, {rate}"
 
 
 def _value_text(knob: knobs.Knob, setting: Any) -> str:
-    """Return a value with its unit: whole numbers with all digits, others with four."""
-    if isinstance(setting, bool) or not isinstance(setting, int | float):
-        return knobs.write(knob, setting)
-    text = figures.in_groups(setting) if setting == round(setting) else four_digits(setting)
-    return f"{text} {knob.unit}".strip()
+    number = isinstance(setting, int | float) and not isinstance(setting, bool)
+    return f"{four_digits(setting)} {knob.unit}".strip() if number else knobs.write(knob, setting)
 
 
 def _bytes(nbytes: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.figures import exact, figure, percent, with_error
+from ..core.figures import count, exact, figure, percent, with_error
 from ..errors import BadInput, nearest_hint
 from ..results.metrics import ERRORS, all_metrics
 from ..scenario.scenario import KNOBS
@@ -97,7 +97,8 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
     names = [parsed_objective.name for parsed_objective in parsed_objectives]
     if len(set(names)) < len(names) or len(names) > MAX_OBJECTIVES:
         raise BadInput(
-            f"The search has {len(names)} objectives ({', '.join(names)[:200]}); name at most {MAX_OBJECTIVES}, all different."
+            f"The search has {count(len(names), 'objective')} ({', '.join(names)[:200]}); name at most "
+            f"{MAX_OBJECTIVES}, all different."
         )
     return parsed_objectives
 

@@ -7,7 +7,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from ..core.figures import figure
+from ..core.figures import count, figure
 from ..crashcheck import bugs, replay_line
 from ..crashcheck.exploration import check
 from ..crashcheck.report import CrashReport
@@ -77,24 +77,27 @@ def _tell(arguments: argparse.Namespace, report: CrashReport, bug_fields: dict[s
 def report_text(report: CrashReport, bug_fields: dict[str, Any]) -> str:
     """Return the report as lines for people."""
     lines = [
-        f"{report.unique_states} unique states of {report.raw_states} at {report.points} points "
+        f"{count(report.unique_states, 'unique state')} of {report.raw_states} at {count(report.points, 'point')} "
         f"in {figure(report.seconds, 's')}: {report.inconsistent} inconsistent.",
-        f"{len(report.configurations)} configurations under {', '.join(sorted(report.models))}; power lost up to {report.depth} "
-        f"times in a row; {report.resumed} runs resumed to the end; {report.damaged} damages; {report.refused} honest refusals.",
+        f"{count(len(report.configurations), 'configuration')} under {', '.join(sorted(report.models))}; power lost "
+        f"up to {report.depth} "
+        f"times in a row; {count(report.resumed, 'run')} resumed to the end; {count(report.damaged, 'damage')}; "
+        f"{count(report.refused, 'honest refusal')}.",
         report.not_explored(),
     ]
     if "caught" in bug_fields:
         lines.append(_catch(report, bug_fields))
     if report.no_verdict:
         lines.append(
-            f"{report.no_verdict} states have no verdict: it is not known whether their runs or recoveries end. Replay them:"
+            f"{count(report.no_verdict, 'state has', 'states have')} no verdict: it is not known whether their runs "
+            "or recoveries end. Replay them:"
         )
         lines += [f"{state.line}\n    {state.problem}" for state in report.no_verdict_states[:MAX_SHOWN]]
     if report.interrupted:
         lines.append("Interrupted; run the command again to check the rest: the order of states is always the same.")
     lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:MAX_SHOWN]]
     if len(report.failures) > MAX_SHOWN:
-        lines.append(f"and {len(report.failures) - MAX_SHOWN} more lines in --json FILE.")
+        lines.append(f"and {count(len(report.failures) - MAX_SHOWN, 'more line')} in --json FILE.")
     return "\n".join(lines) + "\n"
 
 

@@ -26,7 +26,7 @@ from ..analysis.verdict.report.sentences import (
 )
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET_KNOBS
-from ..core.figures import figure
+from ..core.figures import count, figure
 from ..insight.running_costs import assumptions
 from ..results import csv_table
 from ..scenario.presets import DEFAULT
@@ -67,7 +67,8 @@ def call(arguments: argparse.Namespace) -> int:
     verdict = _decided(question)
     if not verdict.is_complete:
         output.note(
-            f"Interrupted after {verdict.num_searched} of {len(verdict.space)} systems: the others were searched only roughly."
+            f"Interrupted after {verdict.num_searched} of {count(len(verdict.space), 'system')}: the others were "
+            "searched only roughly."
         )
     verdict_outlook = _outlook(arguments, verdict)
     if arguments.json:
@@ -87,7 +88,7 @@ def _decided(question: VerdictQuestion) -> Verdict:
     verdict, paced = next(waiting), progress_bar.PacedBar()
     with progress_bar.visible_bar(), suppress(KeyboardInterrupt):
         for verdict in waiting:
-            paced(verdict.num_searched / len(verdict.space), f"{verdict.num_searched} of {len(verdict.space)} systems")
+            paced(verdict.num_searched / len(verdict.space), f"{verdict.num_searched} of {count(len(verdict.space), 'system')}")
     return verdict
 
 

@@ -170,7 +170,9 @@ def _say(
     for criterion in [criterion for criterion in objectives if full_runs and criterion.name not in CAMPAIGN_METRICS]:
         gaps = [_gap(quick[scenario], result, criterion.name) for scenario, result in full_runs.items()]
         largest_gap = max(inf if gap is None else abs(gap) for gap in gaps)
-        output.tell(f"{len(full_runs)} full runs: {criterion.name} of the estimate is at most {percent(largest_gap / 100)} off.")
+        output.tell(
+            f"{count(len(full_runs), 'full run')}: {criterion.name} of the estimate is at most {percent(largest_gap / 100)} off."
+        )
 
 
 def _gap(quick: Result, full_run: Result, name: str) -> float | None:

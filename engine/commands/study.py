@@ -12,6 +12,7 @@ from typing import Any
 
 from joblib import cpu_count
 
+from ..core.figures import count
 from ..paths import user_path
 from ..results.csv_table import check_can_write
 from ..scenario.presets import preset_names
@@ -104,7 +105,7 @@ def _train(arguments: argparse.Namespace, study: study_file.Study) -> None:
 
 
 def _tell(finished: int, seeds: int, seconds_left: float | None) -> None:
-    text = f"{finished} of {seeds} seeds, {progress_bar.duration(seconds_left)}"
+    text = f"{finished} of {count(seeds, 'seed')}, {progress_bar.duration(seconds_left)}"
     progress_bar.draw(finished / seeds, text)
     if not sys.stderr.isatty():
         output.tell(text)

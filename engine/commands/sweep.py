@@ -179,7 +179,8 @@ def compute_points(
     except KeyboardInterrupt:
         requests.cancel(store, request, requests.COMMAND)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
-        progress_text = f"{progress.finished_points} of {progress.total} points are finished and kept in {store}"
+        total_text = count(progress.total, "point is", "points are")
+        progress_text = f"{progress.finished_points} of {total_text} finished and kept in {store}"
         output.tell(f"Stopped: {progress_text}; run the same command again to resume: {command_line}")
         raise
     return request
@@ -236,6 +237,6 @@ def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
     """Return 0 if every point has a result and any could run; the table says for each point how it ended."""
     sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
-        output.tell(f"{len(sentences)} of {len(points.is_possible)} points failed; the first: {sentences[0]}")
+        output.tell(f"{len(sentences)} of {count(len(points.is_possible), 'point')} failed; the first: {sentences[0]}")
         return BUG if sweep_end.has_bug else BAD_INPUT
     return 0 if sweep_end.survey.any_ran else FAILED

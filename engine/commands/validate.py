@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 from ..campaign.reference_points import published_figures
-from ..core.figures import exact
+from ..core.figures import count, exact
 from ..errors import BadInput
 from ..measure.gpu.measured_gpu import NOT_YET, gpu_number
 from ..measure.here import trials
@@ -131,7 +131,7 @@ def validate_here(arguments: argparse.Namespace) -> int:
             trained_trials.append(trial)
             paced(
                 len(trained_trials) / len(prediction_set.trials),
-                f"trained {len(trained_trials)} of {len(prediction_set.trials)} models",
+                f"trained {len(trained_trials)} of {count(len(prediction_set.trials), 'model')}",
             )
             if arguments.json != output.STANDARD:
                 keep((*trained_trials, *prediction_set.trials[len(trained_trials) :]))
@@ -153,7 +153,7 @@ def validate_here(arguments: argparse.Namespace) -> int:
 
 def _training_place(torch: Any, gpu: int | None) -> tuple[tuple[str, ...], str, str]:
     """Return the trained systems, the GPU's device or "", and the machine in words."""
-    machine = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
+    machine = f"{cpu_name()}, {count(cores(), 'core')}; PyTorch {torch.__version__}"
     if gpu is None:
         return (CPU_ONLY,), "", machine
     device = f"cuda:{gpu_number(torch, gpu)}"

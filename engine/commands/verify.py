@@ -58,9 +58,9 @@ def _about(artefact: Artefact, banner: str) -> list[str]:
 
 
 def _verdict(artefact: Artefact, lines: list[str]) -> list[str]:
-    numbers = count(sum(value is not None for value in artefact.content["results"].values()))
+    numbers = sum(value is not None for value in artefact.content["results"].values())
     if not lines:
-        return [f"Equal: {numbers} results and all tables are identical."]
+        return [f"Equal: {count(numbers, 'result')} and all tables are identical."]
     more = [f"... and {count(len(lines) - MAX_LINES)} more"] if len(lines) > MAX_LINES else []
     verb = "differs" if len(lines) == 1 else "differ"
     return [f"{count(len(lines), 'number or knob', 'numbers or knobs')} {verb}:", *lines[:MAX_LINES], *more]

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..core import figures
+from ..core.figures import count
 from ..errors import BadFile
 from ..insight.fitting import reports
 from ..insight.fitting.counting import MOST_SAMPLES
@@ -159,5 +160,5 @@ def table(figures: Sequence[Figure]) -> str:
             verdict = "pass" if figure.passed else "FAIL"
             lines.append(f"  {figure.name:20} ours {figure.simulated_value:8.2f}   published {figure.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
-    lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
+    lines.append(f"{count(len(figures), 'figure')}, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

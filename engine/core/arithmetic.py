@@ -17,6 +17,8 @@ import numpy as np
 from numpy.lib.introspect import opt_func_info
 from threadpoolctl import threadpool_info
 
+from .figures import count
+
 ROUNDING = 1e-12  # of a whole: sums over millions of rows round so much
 Term = TypeVar("Term")
 PYTHON, NUMPY = (".".join(release.split(".")[:2]) for release in (python_version(), np.__version__))  # such as 3.11 and 2.4
@@ -95,6 +97,7 @@ def mixed_kernels_note(kernel_names: Collection[str]) -> str:
         return ""
     kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown arithmetic" for kernels in kernel_names)[:3])
     return (
-        f"Trained with {len(kernel_names)} kinds of arithmetic ({kinds}): loss and AUC of equal scenarios can differ from the "
+        f"Trained with {count(len(kernel_names), 'kind')} of arithmetic ({kinds}): loss and AUC of equal scenarios "
+        "can differ from the "
         "fifth digit on; time and energy are the same. The CSV's column arithmetic has the kind of each row."
     )

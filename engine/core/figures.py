@@ -105,9 +105,15 @@ def of_the_time(share: float) -> str:
 def count(number: float, noun: str = "", plural: str = "") -> str:
     """Return a whole number with its noun: "1 batch", "4,000 batches".
 
-    The plural is the noun with an s, unless `plural` is given.
+    The plural is the noun with an ending, as in "rows", "batches" and "copies", unless `plural` is given.
     """
-    return f"{number:z,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
+    return f"{number:z,.0f} {noun if number == 1 else plural or _plural(noun)}".rstrip()
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else noun + "s" * bool(noun)
 
 
 def exact(number: float, unit: str = "") -> str:

@@ -15,6 +15,7 @@ from random import Random
 from time import perf_counter
 
 from ..core.arithmetic import total
+from ..core.figures import count
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import second_crash, states
@@ -262,7 +263,7 @@ def explore_all(
     report, failed_tries = CrashReport(), 0
     try:
         for index, (variant, effort, models) in enumerate(tries):
-            on_progress(index / len(tries), f"{bug and f'{bug}: '}{report.unique_states} states, {variant.name}")
+            on_progress(index / len(tries), f"{bug and f'{bug}: '}{count(report.unique_states, 'state')}, {variant.name}")
             report.add(explore(variant, wrap, models, effort, seed, bug, evidence))
             failed_tries += bool(report.failures)
             is_shown = report.caught_by(evidence) if evidence else report.shows_loss or failed_tries > MORE_TRIES

@@ -8,6 +8,7 @@ from typing import ParamSpec
 
 import numpy as np
 
+from ..core.figures import count
 from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
@@ -116,7 +117,10 @@ def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledge
     if not acknowledged <= b <= reference.batches:
         return f"I2: recovered to batch {b}, though {acknowledged} was acknowledged"
     if not 0 <= b - m <= reference.bound:
-        return f"I4: embeddings of batch {b} with an MLP of batch {m}, where {reference.bound} batches are the bound"
+        return (
+            f"I4: embeddings of batch {b} with an MLP of batch {m}, where "
+            f"{count(reference.bound, 'batch is', 'batches are')} the bound"
+        )
     if restored_state.table.tobytes() != tables[b]:
         return f"I2: embeddings are not those of batch {b}"
     if restored_state.mlp.tobytes() != mlps[m]:
@@ -146,7 +150,7 @@ def unlike_statement(
     if restored_state.mlp_batch != outcome.mlp_batch:
         return f"I4: the MLP is that of batch {restored_state.mlp_batch}, though that of {outcome.mlp_batch} is intact"
     if (restored_state.dirty, restored_state.damaged) != (outcome.dirty, outcome.damaged):
-        return f"I5: reported {restored_state.damaged} damaged records and dirty={restored_state.dirty}, not {outcome}"
+        return f"I5: reported {count(restored_state.damaged, 'damaged record')} and dirty={restored_state.dirty}, not {outcome}"
     problem = statement(reference).wrong_rest(image, outcome.batch, outcome.mlp_batch, True, padding)
     return problem and f"I9: after recovery, {problem}"
 

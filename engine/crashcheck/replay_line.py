@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.figures import count
 from ..errors import BadInput
 from ..persistence.models import domain
 from . import judge, second_crash, visit
@@ -84,7 +85,10 @@ def read_line(line: str) -> ReplayedState:
     operations = tuple(map(int, match["operations"].split("/")))
     choices = tuple(_choice(text) for text in match["choices"].split("/"))
     if len(choices) != len(operations):
-        raise BadInput(f"The replay line has {len(operations)} power losses but {len(choices)} choices; copy the whole line.")
+        raise BadInput(
+            f"The replay line has {count(len(operations), 'power loss')} but {count(len(choices), 'choice')}; copy "
+            "the whole line."
+        )
     named_models = match["models"].split(".")
     models = (*named_models, *named_models[:1] * len(operations))[: len(operations)]
     for model in named_models:
@@ -143,7 +147,8 @@ def _verdict(
     if choice.poisons or choice.flips:
         if max(*choice.poisons, *(bit // 8 for bit in choice.flips), 0) >= reference.layout.nbytes:
             raise BadInput(
-                f"The replay line damages bytes outside the medium of {reference.layout.nbytes} bytes; copy the whole line."
+                f"The replay line damages bytes outside the medium of {count(reference.layout.nbytes, 'byte')}; "
+                "copy the whole line."
             )
         return judge.judge_damaged(reference, image, point.acknowledged, choice.poisons, choice.flips, wrap)
     lossy = point.after_loss or (announced and counts != point.sizes)

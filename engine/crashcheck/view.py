@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arithmetic import total
+from ..core.figures import count
 from ..errors import BadInput
 from ..persistence import records
 from ..persistence.layout import TABLE_START
@@ -97,9 +98,9 @@ def view_state(line: str) -> CrashView:
 
 def _cells(reference: ReferenceRun, point: CrashPoint, counts: Counts) -> Iterator[MediumCell]:
     pending, kept_counts = Counter[int](), Counter[int]()
-    for words, count in zip(point.words, counts, strict=True):
+    for words, kept in zip(point.words, counts, strict=True):
         pending.update(address // LINE for address, _ in words)
-        kept_counts.update(address // LINE for address, _ in words[:count])
+        kept_counts.update(address // LINE for address, _ in words[:kept])
     image = FunctionalMedia(np.frombuffer(point.image(counts), np.uint8))
     for lane, start, stop, holds in _lanes(reference, image):
         for line in range(start // LINE, -(-stop // LINE)):
@@ -115,7 +116,7 @@ def _state(pending: int, kept_count: int) -> str:
 def _lanes(reference: ReferenceRun, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
     """Yield the table and each slot: lane, first address, end, and content in words."""
     place = reference.layout
-    yield "Table", TABLE_START, place.table_end, f"{place.num_rows} rows"
+    yield "Table", TABLE_START, place.table_end, f"{count(place.num_rows, 'row')}"
     for lane, slot in zip(SLOTS, place.slots, strict=True):
         description = "free" if records.is_free(image, slot) else "no whole record"
         if record := records.read_record(image, slot):
@@ -127,7 +128,7 @@ def recovery_sentence(crash_view: CrashView) -> str:
     """Return a sentence that describes a crash state and its recovery."""
     on_way, survive = crash_view.count("kept", "torn", "lost"), crash_view.count("kept")
     torn = crash_view.count("torn")
-    state = f"{on_way} lines of 64 B are on their way: {survive} survive whole, {torn} in part"
+    state = f"{count(on_way, 'line')} of 64 B are on their way: {survive} survive whole, {torn} in part"
     if crash_view.verdict.problem:
         return f"{state}. {crash_view.verdict.problem}"
     if crash_view.verdict.no_verdict:

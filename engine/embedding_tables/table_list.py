@@ -91,7 +91,7 @@ def table_list(rows: Sequence[ListRow], titles: Iterable[str]) -> TableList:
     """Return the tables of rows with columns `titles`; raises BadInput that names row and column."""
     max_tables = int(KNOBS[TABLES].high or 0)
     if not 0 < len(rows) <= max_tables:
-        raise BadInput(f"The list has {count(len(rows), 'table')}; write 1 to {count(max_tables)} tables, each in its own row.")
+        raise BadInput(f"The list has {count(len(rows), 'table')}; write 1 to {count(max_tables, 'table')}, each in its own row.")
     names = tuple(_name(row.cells.get(TABLE), number) for number, row in enumerate(rows, 1))
     columns = {COLUMNS[title]: tuple(_column(rows, title)) for title in COLUMNS if title in titles}
     return TableList(names if any(names) else (), columns)
@@ -137,7 +137,7 @@ def parse(text: str, name: str = "") -> TableList:
     Raises BadInput that names line and column.
     """
     if len(text) > MOST_CHARACTERS:
-        raise BadInput(f"{name or 'The list'} has {count(len(text))} characters; at most {count(MOST_CHARACTERS)} are read.")
+        raise BadInput(f"{name or 'The list'} has {count(len(text), 'character')}; at most {count(MOST_CHARACTERS)} are read.")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     heading_line = next((number for number, line in enumerate(lines) if line.strip()), None)
     if heading_line is None:
@@ -238,8 +238,8 @@ def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[st
     for title, path in COLUMNS.items():
         if path in list_paths and path not in changes and title != FEATURES:
             raise BadKnob(
-                f"The list has {count(tables, 'table')} but no column {title}, while {path} has {len(base_values[path])} "
-                "values; add the column."
+                f"The list has {count(tables, 'table')} but no column {title}, while {path} has "
+                f"{count(len(base_values[path]), 'value')}; add the column."
             )
     stale = stale_lists(base, tables)
     stale |= {path: 1 for path in list_paths if path == COLUMNS[FEATURES] and path not in changes}

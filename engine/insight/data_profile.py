@@ -96,7 +96,8 @@ def _bounded(laws: Sequence[Popularity]) -> None:
     classes = sum(len(spectrum(law).p) for law in distinct_laws)
     if classes > MOST_CLASSES:
         raise CannotRun(
-            f"{count(len(distinct_laws))} different kinds of tables have {count(classes)} classes of equally popular rows, but "
+            f"{count(len(distinct_laws), 'different kind')} of tables have {count(classes, 'class')} of equally "
+            "popular rows, but "
             f"a profile takes at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, or lower "
             "model.num_tables."
         )

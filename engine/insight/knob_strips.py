@@ -248,5 +248,8 @@ def _words(row: Sequence[Stop], own_stop: Stop) -> str:
 
 
 def four_digits(number: float) -> str:
-    """Return a number rounded to four digits as text, with a thousands separator."""
-    return exact(float(f"{number:.4g}"))
+    """Return a number rounded to four digits as text, with a thousands separator.
+
+    A whole number has all its digits.
+    """
+    return exact(number if number == round(number) else float(f"{number:.4g}"))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize, nnls
 
 from ..core.arrays import Floats
 from ..core.constants import Confidence
-from ..core.figures import percent
+from ..core.figures import count, percent
 from ..units import GB, NS, US
 from .timing import Timing
 
@@ -101,7 +101,7 @@ def _fit_layers(timed: Sequence[TimedOperator], cores: int) -> dict[str, Measure
     )
     _, rate, samples = np.exp(best_fit.x)
     fit_error = float(np.median(np.abs(predicted(best_fit.x) / seconds - 1)))
-    note = f"{len(products)} products of layers, off by {percent(fit_error)} in the median"
+    note = f"{count(len(products), 'product')} of layers, off by {percent(fit_error)} in the median"
     peak = max(fastest, rate)
     return {
         "fp32-peak-a-core": uncertain_figure(peak / cores / 1e9, median_spread(products), "the fastest product of a layer"),

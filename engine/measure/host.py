@@ -10,6 +10,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from ..core.figures import count
 from ..core.part_files.curves import LatencyPoints
 from ..errors import BadInput
 from ..hardware.concurrency import LINE
@@ -121,7 +122,7 @@ def measure_host(
     }
     parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
     parts["host"] |= power.figures
-    machine = f"{cpu_name()}, {num_cores} cores; PyTorch {torch.__version__}"
+    machine = f"{cpu_name()}, {count(num_cores, 'core')}; PyTorch {torch.__version__}"
     optional_parts = {kind: constants for kind, constants in (("drive", drive.figures), ("expander", nodes.figures)) if constants}
     all_timings = timings | random | nodes.timings | drive.timings
     curves = {"expander": nodes.curve} if nodes.curve else {}

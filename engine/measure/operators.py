@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.figures import count
 from .timing import Kernel
 
 SEED = 20_261
@@ -116,7 +117,7 @@ def table_operators(
         weight.grad = None
         output.backward(gradient, retain_graph=True)
 
-    shape_text = f"{rows} x {dim}, {lookups} lookups"
+    shape_text = f"{rows} x {dim}, {count(lookups, 'lookup')}"
     yield Operator(f"lookup {shape_text}", "lookup", amounts, lookup)
     yield Operator(f"gradient {shape_text}", "gradient", amounts, backward)
     for name, kind in (("SGD", torch.optim.SGD), ("Adagrad", torch.optim.Adagrad)):

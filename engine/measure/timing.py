@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from ..core.arithmetic import total
-from ..core.figures import percent
+from ..core.figures import count, percent
 
 Kernel = Callable[[], object]
 MIN_SECONDS = 1e-3  # least seconds of a repeat: shorter calls are repeated within it
@@ -98,4 +98,4 @@ def busy_notes(
     uncertain_names = [name for name, operator_timing in timings.items() if operator_timing.spread > MAX_SPREAD]
     if uncertain_names:
         names = ", ".join(uncertain_names[:4])
-        yield f"{len(uncertain_names)} of {len(timings)} figures spread by more than {percent(MAX_SPREAD)}: {names}."
+        yield f"{len(uncertain_names)} of {count(len(timings), 'figure')} spread by more than {percent(MAX_SPREAD)}: {names}."

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.arithmetic import total
 from ..core.arrays import Bytes
+from ..core.figures import count
 from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
 from .models import PersistenceModel, Reach, Write, at_random, domain, keep_nothing, non_empty
 
@@ -235,7 +236,9 @@ class CrashMedia(FunctionalMedia):
         if self._has_no_power:
             raise PowerLost
         if not 0 <= address <= address + nbytes <= self.durable.size:
-            raise IndexError(f"bytes {address} to {address + nbytes} lie outside the medium of {self.durable.size} bytes.")
+            raise IndexError(
+                f"bytes {address} to {address + nbytes} lie outside the medium of {count(self.durable.size, 'byte')}."
+            )
 
 
 def count_dirty_shutdown(image: Bytes, model: PersistenceModel) -> None:

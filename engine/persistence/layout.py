@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.arithmetic import total
 from ..core.arrays import Bytes, Ints
+from ..core.figures import count
 from ..errors import BadInput
 from .media import LINE, WORD
 
@@ -109,7 +110,9 @@ class MediumLayout:
 
     def __post_init__(self) -> None:
         if (rows := total(rows for rows, _ in self.sizes)) != self.num_rows:
-            raise BadInput(f"persistence.row_bytes has sizes for {rows} rows, but the table has {self.num_rows}; give each one.")
+            raise BadInput(
+                f"persistence.row_bytes has sizes for {count(rows, 'row')}, but the table has {self.num_rows}; give each one."
+            )
 
     @property
     def has_mixed_sizes(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints
+from ..core.figures import count
 from ..errors import BadInput, CannotRun
 from . import checksums, records
 from .layout import TABLE_START, MediumLayout, RowSpan, Slot
@@ -91,7 +92,7 @@ def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, r
     """
     if rows.size > layout.max_log_rows:
         raise CannotRun(
-            f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {rows.size} rows of one batch; "
+            f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {count(rows.size, 'row')} of one batch; "
             f"lay the medium out for at least {rows.size}."
         )
     pending = records.claim_slot(media, layout.row_slots, kind, batch)
@@ -123,7 +124,8 @@ def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: Pending
     """
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
-            f"The MLP log of batch {mlp.batch} holds {mlp.nbytes} of {layout.mlp_bytes} bytes; finish it before the commit."
+            f"The MLP log of batch {mlp.batch} holds {mlp.nbytes} of {count(layout.mlp_bytes, 'byte')}; finish it "
+            "before the commit."
         )
     media.fence()
     for pending in (rows, mlp):
@@ -207,7 +209,8 @@ def verify(media: Media, layout: MediumLayout, table: int) -> None:
     damaged_rows = [row for part in parts for row in damaged(*part).tolist()] if layout.row_checksums else []
     if damaged_rows:
         finding = (
-            f"{len(damaged_rows)} of {layout.num_rows} embedding rows fail their checksum, the first is row {damaged_rows[0]}"
+            f"{len(damaged_rows)} of {count(layout.num_rows, 'embedding row')} fail their checksum, the first "
+            f"is row {damaged_rows[0]}"
         )
     elif checksums.table_digest(layout, without_checksums(layout, parts)) != table:
         finding = f"{DIGEST_FAILURE}: rows are stale, torn or damaged"

@@ -13,6 +13,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..core.arrays import Bytes
+from ..core.figures import count
 from ..errors import CannotRun
 from .layout import Slot
 from .media import LINE, Media, flat_bytes, store_and_flush
@@ -113,7 +114,8 @@ def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
     """
     if pending.nbytes + piece.size > pending.slot.capacity:
         raise CannotRun(
-            f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + piece.size} bytes, "
+            f"The {pending.kind.name.lower()} record of batch {pending.batch} needs "
+            f"{count(pending.nbytes + piece.size, 'byte')}, "
             f"but its log slot holds {pending.slot.capacity}; lay the medium out for larger batches."
         )
     store_and_flush(media, pending.slot.payload + pending.nbytes, piece)

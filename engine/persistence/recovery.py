@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ..core.arrays import Bytes, Ints
+from ..core.figures import count
 from ..errors import CannotRun
 from . import protocol, records
 from .layout import ROW_ID, TABLE_START, MediumLayout
@@ -111,7 +112,8 @@ def choose_checkpoint(rows: Sequence[Record], mlps: Sequence[Record], bound: int
                 return row, mlp
     raise CannotRun(
         f"The persistent memory holds no complete checkpoint: row logs of batches {_batches(rows)} and MLP logs of batches "
-        f"{_batches(mlps)} are intact, and an MLP may be {bound} batches older than the rows; training has to start again at "
+        f"{_batches(mlps)} are intact, and an MLP may be {count(bound, 'batch')} older than the rows; training has "
+        "to start again at "
         "batch 0."
     )
 
@@ -153,7 +155,8 @@ def report_losses(media: Media, layout: MediumLayout) -> None:
     homes = ((span, row) for span in layout.spans for row in range(span.first_row, span.end_row))
     lost_rows = [row for span, row in homes if media.poisoned(span.base + row * span.stride, span.stored_bytes)]
     raise CannotRun(
-        f"{len(lost_rows)} of {layout.num_rows} embedding rows are lost to media errors, the first is row {lost_rows[0]}, "
+        f"{len(lost_rows)} of {count(layout.num_rows, 'embedding row is', 'embedding rows are')} lost to media "
+        f"errors, the first is row {lost_rows[0]}, "
         "and no log holds them; restore a full checkpoint or start again at batch 0."
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from .. import version
 from ..core.arithmetic import arithmetic, other_kernels_note
 from ..core.arrays import Row
-from ..core.figures import figure
+from ..core.figures import count, figure
 from ..scenario.knobs import shorten
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import link_parts, links
@@ -58,7 +58,7 @@ class Result:
         """Return a line with system, model, step time and outcome; `as_json` returns all fields."""
         step = self.results.get("Step time [ms]")
         took = "" if step is None else f"step time {figure(step, 'ms')}; "
-        noted = f"; {len(self.notes)} notes" if self.notes else ""
+        noted = f"; {count(len(self.notes), 'note')}" if self.notes else ""
         return shorten(f"Result({self.scenario.system}, model {self.scenario.model.name}: {took}{self.outcome}{noted})")
 
     @property

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 
 from ..core.arrays import Row
-from ..core.figures import figure
+from ..core.figures import count, figure
 from ..faults.fault import Strike
 from ..run.curve import Curve
 from ..run.run import Crash, Run
@@ -120,7 +120,7 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
         f"embeddings and MLP at the start of batch {resumption.embedding_batch}"
         if strict
         else f"embeddings at the start of batch {resumption.embedding_batch}, MLP of batch {resumption.mlp_batch}, "
-        f"{resumption.embedding_batch - resumption.mlp_batch} batches older"
+        f"{count(resumption.embedding_batch - resumption.mlp_batch, 'batch')} older"
     )
     repeat_text = f"{crash.batches_lost} {'batch is' if crash.batches_lost == 1 else 'batches are'} run again"
     sentence = f"recovered to {state}; {repeat_text}, restore took {figure(crash.outage.restore_seconds / MS, 'ms')}"

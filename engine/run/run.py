@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..core.arithmetic import total
+from ..core.figures import count
 from ..faults.fault import Strike
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Timeline
@@ -132,8 +133,8 @@ def _struck(strikes: list[Strike]) -> str:
     counts_by_name = Counter(strike.kind.name for strike in strikes)
     name, total = next(iter(counts_by_name)), counts_by_name.total()
     if len(counts_by_name) > 1:
-        return f"{total} faults ({', '.join(f'{count} {name}' for name, count in counts_by_name.items())})"
-    return f"{total} {name}" + ("" if total == 1 else "es" if name.endswith(("s", "sh")) else "s")
+        return f"{count(total, 'fault')} ({', '.join(f'{number} {name}' for name, number in counts_by_name.items())})"
+    return count(total, name)
 
 
 def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
@@ -141,9 +142,7 @@ def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
     if not strikes:
         return UNDISTURBED
     batches_lost = total(crash.batches_lost for crash in crashes)
-    rerun_text = (
-        f"; {'1 batch was' if batches_lost == 1 else f'{batches_lost} batches were'} run again" if crashes else ", without a stop"
-    )
+    rerun_text = f"; {count(batches_lost, 'batch was', 'batches were')} run again" if crashes else ", without a stop"
     return f"completed after {_struck(strikes)}{rerun_text}"
 
 
@@ -153,7 +152,8 @@ def _gave_up(crashes: list[Crash]) -> str:
         return f"unrecoverable: {last_crash.resumption.fatal}"
     if last_crash.outage.num_further_strikes >= MAX_ATTEMPTS:
         return (
-            f"unrecoverable: {last_crash.outage.num_further_strikes} faults struck during one recovery; make faults rarer, "
+            f"unrecoverable: {count(last_crash.outage.num_further_strikes, 'fault')} struck during one recovery; "
+            "make faults rarer, "
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."
         )
     return (

@@ -40,7 +40,7 @@ class UpcomingFaults:
         self._switched += slows_device(strike)
         if len(self.passed_strikes) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
             raise CannotRun(
-                f"{count(len(self.passed_strikes))} faults that do not stop the run, such as {strike.fault}, have happened by "
+                f"{count(len(self.passed_strikes), 'fault')} that do not stop the run, such as {strike.fault}, have happened by "
                 f"{figure(strike.seconds, 's')}, more than the limit; make faults rarer, or shorten faults.detect_seconds and "
                 "faults.restart_seconds."
             )

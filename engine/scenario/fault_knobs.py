@@ -5,6 +5,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
+from ..core.figures import count
 from ..errors import BadKnob, nearest_hint
 from ..registry import NO_RATES, rate_names
 from .knobs import brief_group, knob
@@ -220,7 +221,7 @@ def read_trace(trace: str, fault_names: tuple[str, ...] = ()) -> tuple[TraceEven
     """
     entries = [part.split() for part in trace.split(";") if part.strip()]
     if len(entries) > MAX_TRACE_EVENTS:
-        raise BadKnob(f"faults.trace has {len(entries)} entries; at most {MAX_TRACE_EVENTS} are allowed.")
+        raise BadKnob(f"faults.trace has {count(len(entries), 'entry')}; at most {MAX_TRACE_EVENTS} are allowed.")
     return tuple(sorted(_traced(words, fault_names) for words in entries))
 
 

@@ -277,7 +277,7 @@ def _choice(knob: Knob, setting: Any) -> str:
 def _text(knob: Knob, text: Any) -> str:
     max_length = int(knob.high or 200)
     if not isinstance(text, str) or len(text) > max_length or not text.isprintable():
-        raise BadKnob(f"{knob.path} must be a printable text of at most {max_length} characters.")
+        raise BadKnob(f"{knob.path} must be a printable text of at most {count(max_length, 'character')}.")
     return _part_list(knob, knob.parts, text) if knob.parts and text else text
 
 

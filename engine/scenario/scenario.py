@@ -97,7 +97,7 @@ def _check_model(model: Model) -> None:
     if model.interaction == "dot" and model.bottom_mlp[-1] != projection_dim(model):
         requirement = f"model.embedding_dim={model.embedding_dim}"
         if not has_like_vectors(model):
-            requirement = f"vectors of {projection_dim(model)} elements"
+            requirement = f"vectors of {figures.count(projection_dim(model), 'element')}"
         raise BadKnob(
             f"model.bottom_mlp ends in {model.bottom_mlp[-1]}, but pairwise dot needs {requirement}; "
             "make them equal or set model.interaction=concat."
@@ -107,7 +107,9 @@ def _check_model(model: Model) -> None:
 def _check_length(path: str, setting: Any, tables: int) -> None:
     count = len(setting) if isinstance(setting, tuple) else 1
     if count not in (1, tables):
-        raise BadKnob(f"{path} has {count} values for {tables} tables; give one value, or {tables}.")
+        raise BadKnob(
+            f"{path} has {figures.count(count, 'value')} for {figures.count(tables, 'table')}; give one value, or {tables}."
+        )
 
 
 def _check_features(model: Model) -> None:
@@ -172,7 +174,10 @@ def _check_data(data_knobs: DataKnobs, tables: int) -> None:
     for name in LISTS:
         count = len(getattr(data_knobs, name))
         if count not in (0, 1, tables):
-            raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one or {tables} values.")
+            raise BadKnob(
+                f"data.{name} has {figures.count(count, 'value')} for {figures.count(tables, 'table')}; give none, one or "
+                f"{figures.count(tables, 'value')}."
+            )
     max_share = max(
         map(total, zip(*(by_table(data_knobs, name, tables) for name in ("hottest_shares", "once_shares")), strict=True))
     )

@@ -27,6 +27,7 @@ from urllib.parse import parse_qsl, quote
 
 from .. import version
 from ..core.arithmetic import arithmetic, other_kernels_note
+from ..core.figures import count
 from ..core.part_files.known import OwnPart
 from ..errors import BadLink
 from ..scenario import knobs
@@ -54,7 +55,7 @@ def compared_runs(questions: LinkQuestions) -> tuple[tuple[Fidelity, str], ...]:
     """
     runs = questions.runs
     if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
-        raise BadLink(f"The link compares {len(runs)} runs (run=); at most {MOST_RUNS} different runs are possible.")
+        raise BadLink(f"The link compares {count(len(runs), 'run')} (run=); at most {MOST_RUNS} different runs are possible.")
     return tuple(map(_compared, runs))
 
 
@@ -161,7 +162,7 @@ def open_link(url: str) -> OpenedLink:
 def _pairs(url: str) -> Pairs:
     """Return the decoded parameters of a link; raises BadLink."""
     if len(url) > MOST_CHARACTERS:
-        raise BadLink(f"The link has {len(url)} characters; at most {MOST_CHARACTERS} can be opened.")
+        raise BadLink(f"The link has {count(len(url), 'character')}; at most {MOST_CHARACTERS} can be opened.")
     text = url.partition("?")[2].partition("#")[0] if "?" in url else url
     if BROKEN_ESCAPE.search(text):
         raise BadLink("The link has a '%' without its two hexadecimal digits; copy it again.")

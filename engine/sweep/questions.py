@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
+from ..core.figures import count
 from ..errors import BadLink, nearest_hint
 from ..registry import variant_names
 from ..scenario import knobs
@@ -121,7 +122,7 @@ class LinkQuestions:
         The names of results in bounds and objectives are checked elsewhere, by `answers.linked`.
         """
         if len(self.bounds) > MOST_BOUNDS:
-            raise BadLink(f"The link has {len(self.bounds)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
+            raise BadLink(f"The link has {count(len(self.bounds), 'bound')} (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:
             sampling(self.sample)
         if self.baseline and self.baseline not in variant_names("systems"):
@@ -141,7 +142,11 @@ class LinkQuestions:
         if len(self.require) > MOST_BOUNDS or max(map(len, (*self.require, self.lose, self.objective)), default=0) > MOST_WORDS:
             raise BadLink(f"The link's requirements (require=) are too many or too long; at most {MOST_BOUNDS} are allowed.")
         if len(self.parts) > MOST_PARTS:
-            raise BadLink(f"The link names parts (parts=) of {len(self.parts)} characters; at most {MOST_PARTS} are allowed.")
+            raise BadLink(
+                f"The link names parts (parts=) of {count(len(self.parts), 'character')}; at most {MOST_PARTS} are allowed."
+            )
         if len(self.find) > MOST_WORDS:
-            raise BadLink(f"The link's search text (find=) has {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
+            raise BadLink(
+                f"The link's search text (find=) has {count(len(self.find), 'character')}; at most {MOST_WORDS} are allowed."
+            )
         _ = self.pinned_points, self.words  # reading them is their check

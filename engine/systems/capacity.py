@@ -243,7 +243,7 @@ def _stash(s: Scenario) -> str:
 def _dram(s: Scenario, need: float, path: str = HOST) -> str:
     """Return the refusal of tables beyond the DRAM of all hosts, or beyond another size in GiB, else ""."""
     gibibytes, hosts = _size(s, path), nodes(s.machine) if path == HOST else 1
-    node_clause = f" on each of {hosts} nodes" if hosts > 1 else ""
+    node_clause = f" on each of {figures.count(hosts, 'node')}" if hosts > 1 else ""
     if need <= gibibytes * GiB * hosts:
         return ""
     remedy = _raise(path, ceil(need / GiB / hosts), ", ")

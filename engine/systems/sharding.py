@@ -215,7 +215,8 @@ def parse_plan(text: str, tables: int, count: int) -> Pieces:
     entries = [part.strip() for part in text.split(";")]
     if len(entries) not in (1, tables):
         raise BadKnob(
-            f"policy.plan has {len(entries)} entries for {tables} tables; give one entry, or {tables} separated by ';'."
+            f"policy.plan has {figures.count(len(entries), 'entry')} for {figures.count(tables, 'table')}; give one "
+            f"entry, or {tables} separated by ';'."
         )
     entry_runs = {
         text_entry: [_parts(run, text_entry, count) for run in text_entry.split("/")] for text_entry in dict.fromkeys(entries)

@@ -198,6 +198,6 @@ def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> st
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
     return (
         f"policy.cache_load_factor={figures.exact(s.policy.cache_load_factor)} keeps {figures.count(int(capacity), 'row')}, but "
-        f"{users} {figures.count(int(unique))} different rows, which must be in the cache together; {remedy}, {fewer}or lower "
+        f"{users} {figures.count(int(unique), 'different row')}, which must be in the cache together; {remedy}, {fewer}or lower "
         "data.batch_size."
     )

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 from ..core.constants import Constant
+from ..core.figures import count
 from ..core.graph import Task, TaskGraph
 from ..core.memo import memoised
 from ..core.row_sizes import RowBytes
@@ -61,7 +62,7 @@ class LogPolicy:
         if not self.log:
             return "starts again"
         if self.mlp_staleness_bound:
-            return f"loses the batch, and up to {self.mlp_staleness_bound} batches of the MLP"
+            return f"loses the batch, and up to {count(self.mlp_staleness_bound, 'batch')} of the MLP"
         return "loses the batch" if self.strict else "loses the batch, equal up to rounding"
 
 

@@ -134,7 +134,7 @@ def _fields_of_calls(text: str) -> Iterator[Mapping[str, Any]]:
 
 def _check_number(tables: int) -> None:
     if tables > MAX_TABLES:
-        raise BadInput(f"The text has {count(tables)} tables; a model has at most {count(MAX_TABLES)}: leave some out.")
+        raise BadInput(f"The text has {count(tables, 'table')}; a model has at most {count(MAX_TABLES)}: leave some out.")
 
 
 def _check_call(number: int, call: SourceCall) -> None:

@@ -125,7 +125,7 @@ def _model_changes(
         changes[INTERACTION] = "concat"
         sentences.append("Tables have different widths, so their vectors are concatenated, which needs no projection.")
     elif not isinstance(dims, tuple) and INTERACTION not in settings:
-        sentences.append(f"All tables have {count(dims)} columns: MLPs and interaction are as in {start.model.name}.")
+        sentences.append(f"All tables have {count(dims, 'column')}: MLPs and interaction are as in {start.model.name}.")
     stale = stale_lists(start, num_tables)
     changes |= {path: default for path, default in stale.items() if path not in settings}
     if stale:

@@ -136,7 +136,7 @@ def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> lis
             raise _plan_error(table, f"shard {number} has no rank; write 'placement': 'rank:0/cuda:0'")
         shards.append(TableShard(size[0], size[1], offset[0], offset[1], next(iter(stated_ranks.values()))))
     if not _covered_once(table, shards):
-        raise _plan_error(table, f"shards do not cover its {count(table.rows)} rows of {count(table.dim)} columns once")
+        raise _plan_error(table, f"shards do not cover its {count(table.rows, 'row')} of {count(table.dim, 'column')} once")
     if ranks and len(ranks) != len(shards):
         raise _plan_error(table, f"ranks name {count(len(ranks), 'rank')} for {count(len(shards), 'shard')}; name one a shard")
     for number, block in enumerate(blocks):

@@ -120,7 +120,7 @@ def plan_knob(table_plans: Sequence[TablePlan]) -> str:
     text = plan_text(table_plans)
     if len(text) > MAX_PLAN_TEXT:
         raise BadInput(
-            f"The plan has {count(len(text))} characters as policy.plan, whose limit is {count(MAX_PLAN_TEXT)}; read a plan "
+            f"The plan has {count(len(text), 'character')} as policy.plan, whose limit is {count(MAX_PLAN_TEXT)}; read a plan "
             "with fewer tables."
         )
     return text

@@ -118,7 +118,7 @@ def check_size(text: str, subject: str) -> str:
     Raises BadInput if the text is too long.
     """
     if len(text) > MAX_CHARACTERS:
-        raise BadInput(f"The {subject} have {count(len(text))} characters; at most {count(MAX_CHARACTERS)} are read.")
+        raise BadInput(f"The {subject} have {count(len(text), 'character')}; at most {count(MAX_CHARACTERS)} are read.")
     return text.removeprefix("\ufeff")
 
 

@@ -254,7 +254,7 @@ def scale_note(shape: Shape) -> str:
         others = " and cross ranks" if any(shape.ranks) else ", HSTU widths, histories and batches" if shape.hstu else ""
         parts.append(f"hidden MLP widths{others} divided by {shape.width_divisor}")
     if shape.hstu and shape.hstu.uneven:
-        parts.append(f"histories cut to their last {max(shape.pooling)} lookups")
+        parts.append(f"histories cut to their last {figures.count(max(shape.pooling), 'lookup')}")
     if shape.table_divisor > 1:
         parts.append(f"embedding tables folded to 1/{shape.table_divisor} of their rows")
     return (

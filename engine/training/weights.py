@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.arithmetic import total
 from ..core.arrays import Ints, Places, Singles, aligned_copy, aligned_empty
+from ..core.figures import count
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry_kernel
 from ..core.work import cross_parameters
@@ -271,7 +272,7 @@ def local_places(shape: Shape, weights: Weights, ids: Ints) -> Places:
     missing_position = find_places(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
     if missing_position >= 0:
         raise CannotRun(
-            f"Row {ids[missing_position]} is not among the {len(weights.rows)} rows of these weights; "
+            f"Row {ids[missing_position]} is not among the {count(len(weights.rows), 'row')} of these weights; "
             "make them with the rows of every batch, the held-out samples included."
         )
     return places

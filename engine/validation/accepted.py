@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 
 from .. import version
-from ..core.figures import figure
+from ..core.figures import count, figure
 from ..errors import BadFile, BadInput
 from ..results.csv_table import write_atomically
 from ..scenario.presets import FOLDER
@@ -153,7 +153,8 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
         worse_sentences = worse_numbers(accepted_record, comparable_scores, every=False)
         if worse_sentences and _number(version.MODEL) <= _number(accepted_record.model):
             raise BadInput(
-                f"{len(worse_sentences)} numbers got worse under the model version {accepted_record.model} that accepted them, "
+                f"{count(len(worse_sentences), 'number got', 'numbers got')} worse under the model version "
+                f"{accepted_record.model} that accepted them, "
                 f"first {worse_sentences[0]} "
                 "Raise MODEL in engine/version.py, or undo what made them worse."
             )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import log
 
-from ..core.figures import exact, figure, percent
+from ..core.figures import count, exact, figure, percent
 from ..errors import CannotRun
 from ..hardware.device import name_of
 from ..scenario.presets import preset
@@ -111,7 +111,7 @@ def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
                 )
             )
     if worse:
-        subject = f"{len(worse)} numbers of the set-up get" if len(worse) > 1 else "another number of the set-up gets"
+        subject = f"{count(len(worse), 'number')} of the set-up get" if len(worse) > 1 else "another number of the set-up gets"
         yield f"{subject} worse: {max(worse)[1]}"
 
 

@@ -2,7 +2,7 @@
 
 from functools import cache, lru_cache
 
-from ..core.figures import percent
+from ..core.figures import count, percent
 from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, values
@@ -41,9 +41,7 @@ def known_error_sentence(scenario: Scenario, metric: str) -> str:
     )
     knobs = f"{differing} knob{'s differ' if differing > 1 else ' differs'}"
     nearest_text = f" The nearest is {preset(name).title}; {knobs} here." if differing else ""
-    return (
-        f"{len(claim_errors)} published number{'s' if len(claim_errors) > 1 else ''} on these parts: {counts_text}.{nearest_text}"
-    )
+    return f"{count(len(claim_errors), 'published number')} on these parts: {counts_text}.{nearest_text}"
 
 
 @cache

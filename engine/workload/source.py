@@ -263,9 +263,9 @@ def passes_over(scenario: Scenario, samples: int) -> str:
     passes = run.passes or run.batches * scenario.data.batch_size / samples
     if passes < 1:
         batches = f"{count(run.batches, 'batch', 'batches')} of {count(scenario.data.batch_size)}"
-        return f"{batches}, {percent(passes)} of {count(samples)} samples"
+        return f"{batches}, {percent(passes)} of {count(samples, 'sample')}"
     exact = passes >= COARSE_PASSES or passes == round(passes)
-    return f"{count(passes, 'pass', 'passes') if exact else f'{figure(passes)} passes'} over {count(samples)} samples"
+    return f"{count(passes, 'pass') if exact else f'{figure(passes)} passes'} over {count(samples, 'sample')}"
 
 
 def repeats_warning(scenario: Scenario, origin: Source) -> str:

@@ -57,7 +57,7 @@ def reshape(scenario: Scenario) -> None:
     except EmberpoolError:
         return  # the page has shown the error
     if changes := shape.changes(scenario):
-        tables = f"{len(shape.pooling)} tables, {count(total(shape.rows))} rows, {shape.dense} dense features"
+        tables = f"{count(len(shape.pooling), 'table')}, {count(total(shape.rows), 'row')}, {count(shape.dense, 'dense feature')}"
         suited = with_values(scenario, changes)
         st.button(
             f"Use a model of the file's shape: {tables}",
@@ -132,6 +132,6 @@ def summary(fit: GeneratorFit) -> str:
     )
     clicks = "" if fit.click_rate is None else f", {percent(fit.click_rate)} clicks"
     return (
-        f"The generator is fitted to {count(fit.samples_counted)} samples (locality {exact(fit.locality)}{clicks}); "
+        f"The generator is fitted to {count(fit.samples_counted, 'sample')} (locality {exact(fit.locality)}{clicks}); "
         f"on blocks that the fit did not see, {accuracy_text}"
     )

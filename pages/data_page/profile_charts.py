@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count
 from engine.insight.data_profile import BATCH_SIZES, Profile
 from pages.data_page import workload_charts, workload_tables
 from pages.graphics import chart
@@ -72,7 +73,7 @@ def tables(profile: Profile, share: float) -> None:
     """Draw the misses of a separate cache for each table, by the cached share of its rows."""
     frame = workload_tables.by_table(profile)
     tables_drawn, num_tables = frame["table"].nunique(), len(profile.table_rows)
-    limit_text = f", of the {tables_drawn} largest of {num_tables} tables" if tables_drawn < num_tables else ""
+    limit_text = f", of the {tables_drawn} largest of {count(num_tables, 'table')}" if tables_drawn < num_tables else ""
     chart.draw(
         frame,
         workload_charts.tables(tables_drawn),

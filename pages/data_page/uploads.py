@@ -134,7 +134,7 @@ def cleaned_name(name: str) -> str:
     stem = cleaned[: -len(MAPPING)] if cleaned.lower().endswith(MAPPING) else ""
     if len(stem or cleaned) > MOST_NAME:
         raise BadFile(
-            f"{name[:40]}... is a name of {len(name)} characters, and at most {MOST_NAME} are allowed; rename the file."
+            f"{name[:40]}... is a name of {count(len(name), 'character')}, and at most {MOST_NAME} are allowed; rename the file."
         )
     return f"{stem}{MAPPING}" if stem else cleaned
 

@@ -204,8 +204,10 @@ def bags_sentence(scenario: Scenario) -> str:
     empty = total(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
     (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > LENGTH_QUANTILE)))
     rare_length = int(np.argmax(np.cumsum(longest) > LENGTH_QUANTILE))
-    bags = f"The bag length varies in {tables} of {total(kinds.values())} tables: {percent(empty)} of their bags are empty"
-    return f"{bags}, and at most 1 % have more than {count(rare_length)} lookups; the mean is {count(mean)}."
+    bags = (
+        f"The bag length varies in {tables} of {count(total(kinds.values()), 'table')}: {percent(empty)} of their bags are empty"
+    )
+    return f"{bags}, and at most 1 % have more than {count(rare_length, 'lookup')}; the mean is {count(mean)}."
 
 
 def _histories_sentence(scenario: Scenario) -> str:
@@ -214,7 +216,7 @@ def _histories_sentence(scenario: Scenario) -> str:
     if not law.cv:
         return ""
     longest = f", and none more than {count(law.cap)}" if isfinite(law.cap) else ""
-    return f"Histories have {count(law.mean)} events in the mean, with a spread of {percent(law.cv)}{longest}."
+    return f"Histories have {count(law.mean, 'event')} in the mean, with a spread of {percent(law.cv)}{longest}."
 
 
 def tables_sentence(profile: Profile, share: float) -> str:
@@ -231,7 +233,10 @@ def tables_sentence(profile: Profile, share: float) -> str:
     part = misses_by_table[small].sum() / misses_by_table.sum()
     if part > 0.5 and 1 < small.sum() < len(rows):  # where all tables are small the sentence says nothing
         small_bytes = figure(float((rows * profile.table_row_bytes)[small].sum()), "B")
-        return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables, which take {small_bytes} whole"
+        return (
+            f"{start}, {percent(part)} of the misses are in the {count(small.sum(), 'smallest table')}, which "
+            f"take {small_bytes} whole"
+        )
     worst_table = int(misses_by_table.argmax())
     name = f"{title(profile, worst_table)} ({count(rows[worst_table], 'row')})"
     misses = f"{percent(1 - hits[worst_table])} of the lookups in {name} miss"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.core.figures import factor, figure
+from engine.core.figures import count, factor, figure
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
@@ -60,7 +60,7 @@ def _draw_lanes(strips_and_number: tuple[tuple[Strip, ...], int]) -> None:
             f"{KNOBS[strongest_strip.path].label} changes the step time most: "
             f"the longest step is {factor(step_ratio(strongest_strip))} the shortest"
         ),
-        subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} knobs that act; dot: your value",
+        subtitle=f"Step time over each knob [ms], {len(telling)} of {count(acting, 'knob')} that act; dot: your value",
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.uncertainty import Swing, bands, tornado
-from engine.core.figures import exact, figure
+from engine.core.figures import count, exact, figure
 from engine.insight.running_costs import price_unit
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -65,7 +65,7 @@ def _draw_swings(
         spec(metric),
         key="tornado",
         title=f"{name}: {figure(estimate, kind)}{year}, and {band}",
-        subtitle=f"{metric} at each constant's lowest and highest value; the {len(frame)} constants that change it most",
+        subtitle=f"{metric} at each constant's lowest and highest value; the {count(len(frame), 'constant')} that change it most",
     )
     downloads.show(frame[list(TABLE)].rename(columns=TABLE))
 

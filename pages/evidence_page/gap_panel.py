@@ -32,7 +32,7 @@ def draw() -> None:
     pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
     wait = duration(total(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
     if pending_presets and not st.session_state.get(ASKED_KEY):
-        label = f"Compare estimate and full run of {len(pending_presets)} presets: about {wait}"
+        label = f"Compare estimate and full run of {count(len(pending_presets), 'preset')}: about {wait}"
         st.button(label, key="gaps", on_click=_ask)
         return
     bar = st.empty()

@@ -71,7 +71,8 @@ def _many_faults() -> None:
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
     st.caption(
-        f"The set-up is that of the study above, with {len(study.seeds)} seeds. A recovery never goes back beyond the recovery "
+        f"The set-up is that of the study above, with {figures.count(len(study.seeds), 'seed')}. A recovery never "
+        "goes back beyond the recovery "
         "before it. ± is half of a 95 % interval. "
         f"This command computed the study on {study.date} with model version {study.model}:"
     )
@@ -165,7 +166,7 @@ def _alt(moment: str) -> str:
 def _caption(study: study_file.Study) -> str:
     plan, count = study.plan, len(study.seeds)
     return (
-        f"Preset {plan.preset}: {count} seeds, each with its own data, click model, order and first weights. "
+        f"Preset {plan.preset}: {figures.count(count, 'seed')}, each with its own data, click model, order and first weights. "
         f"Power is lost in batch "
         f"{figures.count(plan.crash_at)} of {figures.count(plan.batches)}. Recovery restores the embeddings from the start of "
         f"that batch, and older MLPs. The run is compared with the run of the same seed without a fault "

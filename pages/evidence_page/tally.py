@@ -94,7 +94,11 @@ def reasons(counts: Tally) -> list[str]:
 def notes(counts: Tally) -> list[str]:
     """Return the sentences on fitted numbers, on predictions, and on this model's limits."""
     return [
-        *([f"{counts.fitted} of the {counts.published} statements were used for fitting."] if counts.fitted else []),
+        *(
+            [f"{counts.fitted} of the {count(counts.published, 'statement was', 'statements were')} used for fitting."]
+            if counts.fitted
+            else []
+        ),
         f"{count(counts.predictions, 'prediction')} cannot be compared, as no number is published.",
         *(
             [f"{counts.limits_held} of {count(counts.limits, 'limit')} that Emberpool sets for its what-if runs hold."]

@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine import version
 from engine.core.arithmetic import total
-from engine.core.figures import duration
+from engine.core.figures import count, duration
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.validation import kept_numbers, validate
@@ -55,7 +55,7 @@ def compute() -> bool:
         time_left = f", about {duration(total(work.values()) - done_seconds)} left" if done_seconds else ""
         bar.progress(
             done_seconds / total(work.values()),
-            f"{escape_markdown(preset(name).title)}: {number} of {len(names)} presets{time_left}",
+            f"{escape_markdown(preset(name).title)}: {number} of {count(len(names), 'preset')}{time_left}",
         )
         is_known = (name, version.MODEL) in _VERDICTS
         keep = partial(_keep, name)

@@ -203,10 +203,10 @@ def recovery_sentence(run: Campaign, recovery: CampaignRecovery) -> str:
     outage_text = figure(_outage_seconds(recovery), "s")
     times = "once" if recovery.num_restarts == 1 else count(recovery.num_restarts, "time")
     interruption_words = f", as recovery was interrupted {times}" if recovery.num_restarts else ""
-    rows, mlps = count(recovery.embedding_batches), count(recovery.mlp_batches)
+    rows, mlps = count(recovery.embedding_batches, "batch"), count(recovery.mlp_batches, "batch")
     outcome = {
         "lost": "nothing is restored, and training starts at batch 0",
-        "lossy": f"embeddings that are {rows} batches old and MLPs that are {mlps} batches old are restored",
+        "lossy": f"embeddings that are {rows} old and MLPs that are {mlps} old are restored",
         "exact": f"all state is restored; {retrained_text(recovery)} in {figure(recovery.replay, 's')}",
     }[recovery.fidelity]
     stop_text = f"{title} after {figure(recovery.fault_seconds, 's')}"

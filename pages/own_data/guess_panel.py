@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import count
 from engine.errors import BadFile
 from engine.insight.fitting.description import ColumnDescription, FileDescription, describe_first_block, mapping_of, try_mapping
 from engine.workload.readers import mapping
@@ -98,7 +99,10 @@ def _mapping_fault(file: DataFile, columns: Sequence[ColumnDescription], text: s
         return "No column has ids, which the embedding tables need; choose id or list of ids for at least one column."
     for meaning in ("label", "time", "user"):
         if meanings.count(meaning) > 1:
-            return f"{meanings.count(meaning)} columns have the meaning {MEANINGS[meaning]}; choose only one column."
+            return (
+                f"{count(meanings.count(meaning), 'column has', 'columns have')} the meaning "
+                f"{MEANINGS[meaning]}; choose only one column."
+            )
     marks = sorted({column.separator for column in columns if column.guess in EVENT_ROLES and column.separator})
     if len(marks) > 1:
         return (

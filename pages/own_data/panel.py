@@ -130,7 +130,9 @@ def description(shape: FileShape) -> str:
     clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
     names = ", ".join(shape.fields[:MOST_NAMES]) + (", ..." if len(shape.fields) > MOST_NAMES else "")
     ids = f"id fields: {len(shape.pooling)}{f' ({names})' if names else ''}"
-    return f"{shape.format}, {count(shape.samples)} samples; {ids}, dense features: {shape.dense}, {clicks}; order: {shape.order}"
+    return (
+        f"{shape.format}, {count(shape.samples, 'sample')}; {ids}, dense features: {shape.dense}, {clicks}; order: {shape.order}"
+    )
 
 
 def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:

@@ -59,7 +59,8 @@ def draw(chosen_runs: Sequence[PastRequest]) -> None:
     if not chosen_runs:
         st.caption("Tick rows at their left edge, or search for their numbers, to reopen, compare, export, pin or delete runs.")
         return
-    st.markdown(f"**{escape_markdown(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} runs chosen'}**")
+    chosen_text = f"{count(len(chosen_runs), 'run')} chosen"
+    st.markdown(f"**{escape_markdown(chosen_runs[0].title) if len(chosen_runs) == 1 else chosen_text}**")
     for run in chosen_runs:
         if run.note:
             st.warning(escape_markdown(f"#{run.request}: {run.note}"))
@@ -125,9 +126,10 @@ def _json_lines(chosen_runs: Sequence[PastRequest]) -> str:
 def _draw_delete(chosen_runs: Sequence[PastRequest], disabled: bool) -> None:
     numbers = [run.request for run in chosen_runs]
     with st.popover("Delete", disabled=disabled):
-        num_freed, is_plural = history.freed_results(runs.STORE, numbers), len(chosen_runs) > 1
+        num_freed = history.freed_results(runs.STORE, numbers)
+        these_runs = f"these {count(len(chosen_runs), 'run')}" if len(chosen_runs) > 1 else "this run"
         st.markdown(
-            f"This deletes {f'these {len(chosen_runs)} runs' if is_plural else 'this run'} and {count(num_freed)} results that "
+            f"This deletes {these_runs} and {count(num_freed, 'result')} that "
             f"no other run has, for good. {'A pinned run is among them. ' if any(run.pinned for run in chosen_runs) else ''}"
             f"{'Points that only these runs need stop.' if any(run.state in LIVE for run in chosen_runs) else ''}"
         )
@@ -174,7 +176,7 @@ def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
     else:
         st.markdown(f"**{escape_markdown(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
-        st.caption(f"The table has the best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all points.")
+        st.caption(f"The table has the best {count(MOST_ROWS)} of {count(len(frame), 'point')}; the CSV file has all points.")
     best_points = history_tables.best_points(frame, metric, MOST_ROWS)
     formats = {**dict.fromkeys(history_tables.metric_names(best_points), "%.5g"), **error_formats(best_points)}
     downloads.show(best_points, formats, pinned=history_tables.REQUEST)

@@ -87,7 +87,7 @@ def answer(entries: Sequence[PastRequest], num_requests: int) -> str:
 def fullness(usage: Usage) -> str:
     """Return a sentence on how full the store is."""
     return (
-        f"The store holds {count(usage.results)} results in {_size_text(usage.used_bytes)} of {_size_text(usage.quota)}; "
+        f"The store holds {count(usage.results, 'result')} in {_size_text(usage.used_bytes)} of {_size_text(usage.quota)}; "
         "when the store is full, results that were unused for longest are evicted, except those of pinned runs."
     )
 

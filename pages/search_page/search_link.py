@@ -36,7 +36,7 @@ def refusal(link: OpenedLink) -> str:
     """Return the sentence that refuses a link's axes, filters or pinned points; "" for none."""
     if len(link.axes) > axes_panel.MOST_AXES:
         page_limit = f"but the page allows {axes_panel.MOST_AXES}; use fewer, or run python -m engine sweep."
-        return f"The link sweeps {len(link.axes)} knobs, {page_limit}"
+        return f"The link sweeps {count(len(link.axes), 'knob')}, {page_limit}"
     return sweep_filters.refusal(link.questions, link.axes) or _refused_pins(link)
 
 

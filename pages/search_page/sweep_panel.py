@@ -97,7 +97,7 @@ def _top(view: View) -> None:
     box_words = " in the box" if box_rows is not view.rows else ""
     known_count = int(box_rows[view.metric].notna().sum()) if view.metric in box_rows else 0
     st.markdown(
-        f"**The {count(len(top_rows))} best of {count(known_count)} points{box_words}**, "
+        f"**The {count(len(top_rows))} best of {count(known_count, 'point')}{box_words}**, "
         f"by {escape_markdown(numbers.label(view.metric).lower())}"
     )
 

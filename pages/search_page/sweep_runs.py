@@ -239,4 +239,4 @@ def draw_progress(request_status: RequestStatus) -> None:
         (request_status.total - request_status.finished_points) / request_status.eta_seconds if request_status.eta_seconds else 0
     )
     if rate >= 1:
-        st.caption(f"{count(rate)} points per second.")
+        st.caption(f"{count(rate, 'point')} per second.")

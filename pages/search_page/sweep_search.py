@@ -93,7 +93,7 @@ def _search(
     def show(front_and_sentence: tuple[tuple[Result, ...], str]) -> None:
         _show(sweep, SearchAnswer(objectives, *front_and_sentence))
 
-    words = f"Searching with up to {count(max_estimates)} estimates"
+    words = f"Searching with up to {count(max_estimates, 'estimate')}"
     try:
         later.draw_when_known(words, show, search_finding, sweep.base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
@@ -110,7 +110,7 @@ def search_finding(
     """Return the Pareto front over the axes' ranges, and the finding as a sentence."""
     searched_points = search(base, axes, objectives, bounds, max_estimates)
     finding = pareto.front_sentence(searched_points.columns, objectives, searched_points.rank)
-    sentence = f"{count(len(searched_points.results))} estimates. {finding}"
+    sentence = f"{count(len(searched_points.results), 'estimate')}. {finding}"
     if not searched_points.front:
         sentence = choice.cheapest(searched_points.columns, bounds, objectives[0].name).sentence
     return searched_points.front, with_year(sentence, swept_price_unit(base, [axis.path for axis in axes]))
@@ -131,7 +131,7 @@ def _show(sweep: Sweep, answer: SearchAnswer) -> None:
     unfinished = [scenario for scenario, result in full_runs.items() if result is None]
     if unfinished:
         wait = duration(forecast.sweep_seconds(unfinished, "full", cpu_count()))
-        label = f"Confirm {len(unfinished)} points by full runs: about {wait}"
+        label = f"Confirm {count(len(unfinished), 'point')} by full runs: about {wait}"
         st.button(label, key="confirm", on_click=runs.start, args=(unfinished, "full", "Front of a search"))
         runs.draw_while_running(
             unfinished,

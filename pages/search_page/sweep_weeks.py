@@ -37,7 +37,7 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
     if len(points) > MAX_POINTS:
         return table, (
             f"{weeks_metrics[0]} needs a campaign of every point, so the page computes it for at most {count(MAX_POINTS)}; "
-            f"{count(len(points))} points pass the other filters. Add another filter, "
+            f"{count(len(points), 'point passes', 'points pass')} the other filters. Add another filter, "
             "or run python -m engine sweep with --link and this link."
         )
     numbers_by_point = _numbers_by_point(sweep.digest)
@@ -46,11 +46,11 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
     faults = total(campaigns.expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
     if faults > MOST_FAULTS:
         return table, (
-            f"The campaigns of {count(len(unknown_points))} points would have {count(faults)} faults, more than the "
+            f"The campaigns of {count(len(unknown_points), 'point')} would have {count(faults, 'fault')}, more than the "
             f"{count(MOST_FAULTS)} that the page simulates; shorten faults.campaign_days, or lengthen the MTBFs."
         )
     if unknown_points:
-        with st.spinner(f"Simulating campaigns of {count(len(unknown_points))} points"):
+        with st.spinner(f"Simulating campaigns of {count(len(unknown_points), 'point')}"):
             numbers_by_point.update(zip(unknown_points, later.cached_result(campaign_metrics, scenarios), strict=True))
     weeks_frame = pd.DataFrame.from_dict(
         {point: numbers_by_point[point] for point in points}, orient="index", columns=[*CAMPAIGN_METRICS], dtype=float

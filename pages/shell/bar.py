@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.core.figures import count, in_groups
-from engine.scenario.knobs import Knob, write
+from engine.scenario.knobs import LISTING, SEPARATOR, Knob, write
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.answers import question
@@ -21,7 +21,6 @@ SLOT = "slot of share"
 YOURS = "your"
 MOST_CHIPS = 12  # two lines of a window of 1440 pixels
 MOST_LETTERS = 20  # characters of a value on a chip
-MOST_VALUES = 4  # values on a chip of a knob with a value for each table
 
 
 def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = False) -> None:
@@ -142,8 +141,9 @@ def chip_text(knob: Knob, setting: Any) -> str:
     A number has all its digits, in groups, so that it reads back as the same number. A long list is counted, a long text cut.
     """
     if isinstance(setting, tuple):
-        text = write(knob, setting)
-        return text if len(setting) <= MOST_VALUES and len(text) <= MOST_LETTERS else count(len(setting), "value")
+        is_numbers = all(isinstance(part, int | float) for part in setting)
+        text = SEPARATOR.get(knob.kind, LISTING).join(map(in_groups, setting)) if is_numbers else write(knob, setting)
+        return text if len(text) <= MOST_LETTERS else count(len(setting), "value")
     if isinstance(setting, int | float) and not isinstance(setting, bool):
         return in_groups(setting)
     text = _shown(knob, setting)

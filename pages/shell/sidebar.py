@@ -8,6 +8,7 @@ from functools import cache
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.insight.knob_effect import effect
 from engine.registry import all_variants, load_variant
 from engine.scenario.scenario import GROUPS, KNOBS
@@ -65,7 +66,7 @@ def _draw_group(group: str, refused: Mapping[str, str], elsewhere: Collection[st
         ]
         if group == "model":
             st.caption("To make tables different, use the section Tables one by one on Design.")
-        shows_idle = bool(idle) and st.toggle(f"Show {len(idle)} knobs without effect here", key=f"idle {group}")
+        shows_idle = bool(idle) and st.toggle(f"Show {count(len(idle), 'knob')} without effect here", key=f"idle {group}")
         for title, members in sections([path for path in paths if shows_idle or path not in idle]).items():
             if title:
                 st.markdown(f"**{title}**")

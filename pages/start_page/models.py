@@ -5,6 +5,7 @@ from functools import cache
 
 import streamlit as st
 
+from engine.core.figures import count
 from engine.scenario.presets import preset, preset_names
 from pages.own_data.leading import Question
 from pages.start_page import picture, questions
@@ -21,7 +22,7 @@ def draw(question: Question) -> None:
     for column, name in zip(st.columns(len(CARDS)), CARDS, strict=True):
         with column, st.container(border=True, key=f"card-{name}"):
             _card(name, question)
-    with st.expander(f"All {len(preset_names())} models and machines, by paper"):
+    with st.expander(f"All {count(len(preset_names()), 'model')} and machines, by paper"):
         for paper, members in by_paper().items():
             st.caption(escape_markdown(paper))
             with st.container(horizontal=True):

@@ -39,7 +39,11 @@ def headline(results: Results, scenario: Scenario) -> str:
     ran_results = results_that_ran(results)
     model, base = model_name(scenario), baseline_name(results, scenario)
     if not ran_results:
-        return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
+        return (
+            f"None of these {figures.count(len(results), 'system')} can train {model} here"
+            if len(results) > 1
+            else f"{model} cannot run here"
+        )
     fastest_systems, step = lowest_systems(ran_results, STEP), min(values(ran_results, STEP).values())
     if len(ran_results) == 1:
         only_text = f", the only system of {len(results)} that can run" if len(results) > 1 else ""
@@ -126,7 +130,10 @@ def _nodes_sentence(ran_results: dict[str, Result], scenario: Scenario) -> str:
     start = f"{_train_phrase(fewest_systems)} {model_name(scenario)} at {result_text(target, 'samples/s')}"
     if len(fewest_systems) == len(able):
         each_text = " each" * (len(fewest_systems) > 1)
-        return f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these {len(able)} systems needs fewer"
+        return (
+            f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these "
+            f"{figures.count(len(able), 'system')} needs fewer"
+        )
     base = baseline_name(able, scenario)
     other_system = base if base not in fewest_systems else max(able, key=count.__getitem__)
     compared = node_comparison(able[fewest_systems[0]], able[other_system].results, other_system)

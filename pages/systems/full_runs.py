@@ -89,7 +89,7 @@ def _auc_sentence(finished_results: Results) -> str:
     if lowest_auc != highest_auc:
         return f"AUC {lowest_auc} ({system_title(low)}) to {highest_auc} ({system_title(high)})"
     spread_text = f", {figure(reached[high] - reached[low])} apart at most" if reached[high] > reached[low] else ""
-    return f"All {len(reached)} systems reach an AUC of {highest_auc}{spread_text}"
+    return f"All {count(len(reached), 'system')} reach an AUC of {highest_auc}{spread_text}"
 
 
 def auc_notes(results: Results) -> str:

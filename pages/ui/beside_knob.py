@@ -9,7 +9,7 @@ from functools import cache
 import streamlit as st
 
 from engine.core.constants import Constant
-from engine.core.figures import exact
+from engine.core.figures import count, exact
 from engine.registry import all_variants
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.system import constants
@@ -28,7 +28,7 @@ def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
         if device_constants:
             device_prefix = f"{title}: " if len(devices) > 1 else ""
             with st.popover(
-                f"{len(device_constants)} constants" if brief else device_prefix + label(device_constants),
+                f"{count(len(device_constants), 'constant')}" if brief else device_prefix + label(device_constants),
                 type="tertiary",
                 key=f"constants {device}",
             ):

@@ -1,6 +1,8 @@
 """In force: does every automatic knob say its value and why, and does giving that value change nothing?"""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.analysis.in_force import automatic_caption, find_automatic_value, modules_text
 from engine.campaign import fault_stream
@@ -12,6 +14,7 @@ from engine.estimates import estimates
 from engine.faults.fault import class_mtbf
 from engine.insight.knob_effect import equal_results
 from engine.insight.knob_stops import CAPACITY, knob_stops, settled_if_possible
+from engine.insight.knob_strips import four_digits
 from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -159,3 +162,9 @@ def test_what_dense_layers_and_dot_products_take_by_themselves_is_said_with_its_
     assert automatic_caption(tiny, "model.dense_optimizer") == "auto: rowwise-adagrad; that of the tables."
     concat = with_values(mixed, {"model.interaction": "concat"})
     assert automatic_caption(concat, "model.projection_dim") == "auto: interaction concat takes vectors of any width."
+
+
+@given(st.integers(0, 10**14) | st.floats(1e-6, 1e12))
+def test_an_automatic_number_reads_back_whole_or_in_four_digits(number):
+    told = float(four_digits(number).replace(",", ""))
+    assert told == number if number == round(number) else told == pytest.approx(number, rel=5.1e-4)

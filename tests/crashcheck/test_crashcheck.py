@@ -140,7 +140,7 @@ def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
         ("v1:undo~adr:0:37:" + "1=1," * 4000, "is not a replay line"),
         ("v1:undo~adr:0:37:x", "is not a replay line|is not a choice"),
         ("v1:undo~adr:0:37:1=", "is not a choice"),
-        ("v1:undo~adr:0:37/4:none", "has 2 power losses but 1 choices"),
+        ("v1:undo~adr:0:37/4:none", "has 2 power losses but 1 choice"),
         ("v1:undo~adr:0:9999999:none", "At operation 9999999 no writes are pending"),
         ("v1:undo~adrr:0:37:none", "persistence model 'adrr' is not known"),
         ("v1:undo-huge~adr:0:37:none", "configuration 'undo-huge' is not known"),

@@ -108,7 +108,7 @@ def test_a_relaxed_run_says_how_stale_its_mlp_came_back_and_goes_on(bound):
     for at in instants("cxl", 5, seed=bound):
         result = simulate(tiny("cxl", at=[at], **SLOW, **{"policy.mlp_staleness_bound_batches": bound}))
         said = re.search(
-            r"embeddings at the start of batch (\d+), MLP of batch (\d+), (\d+) batches older", result.events[1]["What"]
+            r"embeddings at the start of batch (\d+), MLP of batch (\d+), (\d+) batch(?:es)? older", result.events[1]["What"]
         )
         b, m, gap = map(int, said.groups())
         assert 0 <= b - m == gap <= bound

@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from tests import house
@@ -78,3 +79,54 @@ def test_the_fence_sees_each_way_to_format_a_number():
     assert [by_hand(ast.parse(text)) for text in written] == [1] * len(written)
     plain = ["f'{a}'", "f'{a:8}'", "f'{a:>{width}}'", "f'{a!r:.40}'", "f'{figure(a)} s'", "n % 4", "'{} of {}'.format(a, b)"]
     assert [by_hand(ast.parse(text)) for text in plain] == [0] * len(plain)
+
+
+# Nouns of counted things. In a text their number and they are written by `count`, which says "1 batch".
+COUNTED = re.compile(
+    r" (?:(?:different|full|more|unique) )?(?:batches|bytes|cells|channels|characters|columns|configurations|constants|"
+    r"copies|cores|entries|estimates|faults|features|fields|GPUs|ids|knobs|lines|lookups|models|modules|nodes|numbers|"
+    r"objectives|parts|points|presets|ranks|records|recoveries|results|rows|runs|samples|seeds|shares|states|systems|tables|threads|values|words)(?![\w/])"
+)
+# No number stands there, or one that is never 1.
+NEVER_ONE = {
+    "{s.system} shares",
+    "{task.name} runs",
+    "{sample_text} samples",
+    "{' and '.join(narrow_precisions)} rows",
+    "{' and '.join(map(str, lengths))} lookups",
+    "{_range([*compress(lengths, too_long)])} lookups",
+    "{ages_text} batches",
+    "{accuracy_at_recovery} points",
+    "{_ages_text(holds)} batches",
+    "{_shortened_list(file.pooling)} ids",
+    "{high} GPUs",
+    "{number} values",
+    "{system_title(name)} runs",
+}
+NO_COUNT = re.compile(
+    r"(?:100 \* )?(?:[\w.]+\.)?[A-Z][A-Z_]*$|(?:figures\.)?count\((?:\w+\.)*[A-Z][A-Z_]+\)$|(?:figures\.)?count\(.*'|"
+    r"(?:figures\.)?(?:figure|exact|percent)\("
+)
+
+
+def plurals_by_hand(tree: ast.AST) -> list[str]:
+    """Return the numbers of f-strings that stand before a plural, which is wrong for 1."""
+    pairs = (
+        (first, second) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for first, second in pairwise(node.values)
+    )
+    return [
+        f"{{{written}}}{noun[0]}"
+        for first, second in pairs
+        if isinstance(first, ast.FormattedValue) and isinstance(second, ast.Constant)
+        if (noun := COUNTED.match(str(second.value))) and not NO_COUNT.match(written := ast.unparse(first.value))
+    ]
+
+
+def test_a_number_and_the_noun_that_it_counts_are_written_together():
+    files = [path for part in ("engine", "pages") for path in house.files(part) if path != FORMATTER]
+    assert {text for path in files for text in plurals_by_hand(house.tree(path))} == NEVER_ONE
+    assert plurals_by_hand(ast.parse("f'{len(a)} batches and {count(n)} unique rows'")) == [
+        "{len(a)} batches",
+        "{count(n)} unique rows",
+    ]
+    assert plurals_by_hand(ast.parse("f'{count(len(a), \"batch\")} of {MOST_ROWS} rows'")) == []

@@ -137,7 +137,7 @@ def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_w
     a_trace(tmp_path / "o.pt", all_or_none, random.integers(0, 50, int(all_or_none.sum())))
     other = fit_file(lookups_of(tmp_path / "o.pt"))
     told_of = next(sentence for sentence in reports.fit_warnings(other) if "Bag lengths" in sentence)
-    assert told_of.startswith("Bag lengths of 1 tables follow another law") and "5.95 % of the generated ones" in told_of
+    assert told_of.startswith("Bag lengths of 1 table follow another law") and "5.95 % of the generated ones" in told_of
 
 
 def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_model(tmp_path: Path) -> None:

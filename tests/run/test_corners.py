@@ -30,7 +30,7 @@ def lasting(scenario, batches):
 def test_power_that_always_fails_during_the_recovery_is_given_up_with_a_sentence():
     result = simulate(tiny(**{"faults.power_loss_mtbf_hours": 1e-6}))
     assert not result.ran
-    assert "10000 faults struck during one recovery" in result.outcome
+    assert "10,000 faults struck during one recovery" in result.outcome
 
 
 @pytest.mark.parametrize("system", ["pmem", "cxl-d", "cxl-b", "cxl"])

@@ -130,7 +130,7 @@ def test_a_changed_a_new_and_a_lost_published_number_are_noticed(record):
 def test_the_record_is_not_written_over_what_got_worse_unless_the_model_version_rose(record, monkeypatch):
     accepted.accept_numbers([ONE], "a reason")
     before, off = record.read_bytes(), replace(ONE, simulated_value=13.0)
-    with pytest.raises(BadInput, match="1 numbers got worse"):
+    with pytest.raises(BadInput, match="1 number got worse"):
         accepted.accept_numbers([off], "it is said so")
     assert record.read_bytes() == before
     accepted.accept_numbers([replace(ONE, simulated_value=11.9)], "better needs no version")

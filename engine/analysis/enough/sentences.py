@@ -312,7 +312,7 @@ def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded:
     words = []
     if machine.modules is not None:
         module_GB = module_bytes(q.scenario.machine) / GB
-        node_clause = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
+        node_clause = f" on each of {figures.count(nodes(q.scenario.machine), 'node')}" if nodes(q.scenario.machine) > 1 else ""
         total = f"{figures.exact(machine.modules * module_GB)} GB" if machine.modules > 1 else ""
         words.append(
             f"{figures.count(machine.modules)} × {figures.exact(module_GB)} GB of PMEM{_bracketed(total, sure)}{node_clause}"

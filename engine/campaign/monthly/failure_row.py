@@ -115,7 +115,7 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
         )
     if row.nodes * row.gpus > max_gpus:
         raise BadKnob(
-            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, but the limit is {exact(max_gpus)}; write fewer nodes or "
+            f"{_shape(row)} are {count(row.nodes * row.gpus, 'GPU')}, but the limit is {exact(max_gpus)}; write fewer nodes or "
             "GPUs."
         )
     return with_values(scenario, sharded_knobs(row))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..constants import Confidence
-from ..figures import exact
+from ..figures import count, exact
 from .tables import MAX_NUMBER, check_keys, confidence_and_source, refuse
 
 CURVE = "latency-under-load"
@@ -39,7 +39,11 @@ def curve(path: Path | str, table: Any) -> LatencyPoints:
         refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but the unit must be 'ns'; convert the values.")
     loads, latencies = (_numbers(path, key, table[key], limit) for key, limit in (("loads", 1.0), ("latencies", MAX_NUMBER)))
     if len(loads) != len(latencies):
-        refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
+        refuse(
+            path,
+            f"gives {count(len(loads), 'load')} and {count(len(latencies), 'latency')} of {CURVE}; give one latency "
+            "for each load.",
+        )
     if any(next_load <= load for load, next_load in pairwise(loads)):
         refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each load once.")
     if not latencies[0]:

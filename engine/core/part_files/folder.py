@@ -118,7 +118,8 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
     if len(files_by_key) > MAX_FILES:
         return {}, [
             BadFile(
-                f"{path} has {count(len(files_by_key))} parts, but at most {MAX_FILES} can be used; move some to another folder."
+                f"{path} has {count(len(files_by_key), 'part')}, but at most {MAX_FILES} can be used; move some to "
+                "another folder."
             )
         ]
     return files_by_key, misplaced

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import BadFile, BadInput
 from .. import catalog
+from ..figures import count
 from . import carried, known
 from .folder import PartsFolder
 from .known import OwnPart
@@ -78,7 +79,7 @@ def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[
     parts: list[OwnPart] = []
     for text in texts:
         if len(parts) == limit:
-            raise BadInput(f"More than {limit} parts are in the link (part=); remove some.")
+            raise BadInput(f"More than {count(limit, 'part is', 'parts are')} in the link (part=); remove some.")
         part, content = carried.read_part(text, catalog.kinds())
         try:
             catalog.check_part(part.kind, part.place, content)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arithmetic import total
+from ...core.figures import count
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia, Power
 from ...persistence.media import FunctionalMedia, NearData, PowerLost
@@ -278,7 +279,7 @@ def _torn_problem(model: str, rule: QueueRule, rng: Random) -> str:
         rest = kept[(lines + 1) * LINE :].any() or media.durable[:PAGE].any() or media.durable[PAGE + content.size :].any()
         wrong_words = any(kept[at] != content[at] for at in np.flatnonzero(kept))
         if not np.array_equal(kept[: stated.size], stated) or not is_prefix or rest or wrong_words or media.streams():
-            return f"keeps other bytes than {lines} lines and a part of the next one"
+            return f"keeps other bytes than {count(lines, 'line')} and a part of the next one"
         torn_words.add(total(words))
     return "" if len(torn_words) > 3 else "never keeps a part of its next line"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.figures import count
 from ...errors import BadInput, CannotRun
 from ...persistence import protocol, records
 from ...persistence.layout import MediumLayout
@@ -73,8 +74,8 @@ def _probes(reference: ReferenceRun) -> Iterator[Probe]:
     yield "as many rows as a log holds", None, lambda: _log_rows(reference, reference.rows[0])
     for spare in (0, 1):
         exception: type[Exception] | None = CannotRun if spare else None
-        yield f"{spare} bytes more than a slot holds", exception, partial(_append, reference, spare)
-        yield f"{spare} records more than slots", exception, partial(_claim, reference, spare)
+        yield f"{count(spare, 'byte')} more than a slot holds", exception, partial(_append, reference, spare)
+        yield f"{count(spare, 'record')} more than slots", exception, partial(_claim, reference, spare)
     for nbytes in (0, place.mlp_bytes - 1, place.mlp_bytes):
         exception = None if nbytes == place.mlp_bytes else CannotRun
         yield f"a commit with {nbytes} B of the MLP", exception, partial(_commit, reference, nbytes)

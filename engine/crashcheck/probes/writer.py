@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.figures import count
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia
 from ...persistence.media import LINE, FunctionalMedia, NearData
@@ -134,7 +135,7 @@ def _wrong_cut(reference: ReferenceRun, done: list[PersistEvent], undone: list[P
             kept, rest = address + lines * LINE, min(address + (lines + 1) * LINE, stop)
             image = media.durable.tobytes()
             if image[address:kept] != content[: kept - address] or image[rest:stop] != before[rest:stop]:
-                return f"I10: a log that is cut keeps other bytes than {lines} lines and a part of the next one"
+                return f"I10: a log that is cut keeps other bytes than {count(lines, 'line')} and a part of the next one"
     return ""
 
 

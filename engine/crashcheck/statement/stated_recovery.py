@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from ...core.figures import count
 from ..reference_run import SEED, ReferenceRun
 from .stated_medium import (
     HANDLED,
@@ -174,7 +175,7 @@ class Statement:
         stated, boundary = self.medium, batch - self.reference.configuration.first_batch
         b = boundary if is_checkpoint or self.ahead else boundary + 1  # an undo log is older than the rows that it restores
         if len(image) != stated.nbytes:
-            return f"the medium has {len(image)} bytes, and {stated.nbytes} are stated"
+            return f"the medium has {count(len(image), 'byte')}, and {stated.nbytes} are stated"
         region = self.tables[b][0]
         if not padding:
             if not stated.same_rows(bytes(image[PAGE : stated.table_stop]), region):

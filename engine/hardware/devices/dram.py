@@ -10,7 +10,7 @@ import numpy as np
 from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
-from ...core.figures import exact
+from ...core.figures import count, exact
 from ...core.part_files.curves import LatencyPoints
 from ...core.part_files.tables import optional_price, quantity
 from ...core.row_sizes import mean_over_rows
@@ -138,7 +138,7 @@ def build(machine: MachineKnobs) -> Device:
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
     return Device(
         name="dram",
-        title=f"Host DRAM, {exact(capacity)} GiB on {channels} channels",
+        title=f"Host DRAM, {exact(capacity)} GiB on {count(channels, 'channel')}",
         helps="more DRAM channels would shorten it",
         rates=rates,
         seconds=SECONDS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue, latency_points
 from ...core.constants import MIN_DIVISOR, Constant
-from ...core.figures import exact
+from ...core.figures import count, exact
 from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
@@ -80,7 +80,7 @@ def build(machine: MachineKnobs) -> Device:
     static = chosen_card.power.value / chosen_card.capacity.value if chosen_card else memory.background.value
     return Device(
         name="expander-dram",
-        title=f"Expander DRAM, {exact(gigabytes * GB / GiB)} GiB on {channels} channels"
+        title=f"Expander DRAM, {exact(gigabytes * GB / GiB)} GiB on {count(channels, 'channel')}"
         + (f" of {machine.expander}" if chosen_card else ""),
         helps="more expander channels would shorten it",
         rates=rates,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...core.arithmetic import total
 from ...core.constants import Constant
-from ...core.figures import exact
+from ...core.figures import count
 from ...core.row_sizes import mean_over_rows
 from ...core.work import (
     BottomMLP,
@@ -173,7 +173,7 @@ def build(machine: MachineKnobs) -> Device:
     )
     return Device(
         name="host",
-        title=f"Host, {machine.host}, {exact(threads(machine))} threads",
+        title=f"Host, {machine.host}, {count(threads(machine), 'thread')}",
         helps="less software on the host's CPU would shorten it, by near-data compute or a leaner machine.framework",
         rates=rates,
         seconds=SECONDS,

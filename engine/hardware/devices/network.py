@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import figures
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
@@ -195,7 +196,7 @@ def build(machine: MachineKnobs) -> Device:
     cards = gpus if count > 1 else 0
     return Device(
         name="network",
-        title=f"Network of {gpus} GPUs in {count} node{'s' if count > 1 else ''}",
+        title=f"Network of {figures.count(gpus, 'GPU')} in {figures.count(count, 'node')}",
         helps="a faster network, or fewer GPUs, would shorten it",
         rates=rates,
         seconds=SECONDS,

@@ -98,7 +98,8 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
             else "train on the file itself"
         )
         yield (
-            f"The fitted form is wrong for {len(ill_fitting)} of {len(fitted.tables)} tables: on held-back blocks a share "
+            f"The fitted form is wrong for {len(ill_fitting)} of {count(len(fitted.tables), 'table')}: on held-back "
+            "blocks a share "
             f"of lookups differs by more than {100 * FAR_SHARE:.0f} points, in {worst_tables}{rest}; {instead} if these "
             "tables matter."
         )
@@ -117,7 +118,8 @@ def _sample_warnings(fitted: GeneratorFit) -> Iterator[str]:
     if emptier:
         worst_bags = max(emptier, key=lambda table_fit: abs(table_fit.bags.empty - table_fit.bags.generated_empty)).bags
         yield (
-            f"Bag lengths of {len(emptier)} tables follow another law: in the worst table {percent(worst_bags.empty)} of "
+            f"Bag lengths of {count(len(emptier), 'table')} follow another law: in the worst table "
+            f"{percent(worst_bags.empty)} of "
             f"the bags are empty, but {percent(worst_bags.generated_empty)} of the generated ones."
         )
     if fitted.samples_counted < FEW_SAMPLES:
@@ -127,7 +129,7 @@ def _sample_warnings(fitted: GeneratorFit) -> Iterator[str]:
     if growing:
         largest = max(growing, key=lambda table_fit: table_fit.law.rows)
         yield (
-            f"{len(growing)} tables show new rows until the end: {fitted.title(largest.table)} has shown "
+            f"{count(len(growing), 'table')} show new rows until the end: {fitted.title(largest.table)} has shown "
             f"{count(largest.rows_seen, 'row')}, and {count(largest.law.rows)} are expected in all; add --rows seen to fit only "
             "the rows that were seen."
         )
@@ -206,7 +208,7 @@ def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
     """Return exact counts as text lines for people."""
     lookups, rows_seen = (total(getattr(tally, name) for tally in tallies) for name in ("lookups", "rows_seen"))
     lines = [
-        f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
+        f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen, 'different row')}, "
         "each counted. Shares are of a",
         "table's lookups: to its hottest row, to rows seen once, and to the hottest of the rows seen [%].",
         "",

@@ -67,7 +67,9 @@ class FileShape:
         pairs = list(zip(self.distinct, sizes_by_table, strict=True))
         fits = [(ids, size) for ids, size in pairs if ids is not None and ids <= size]
         hashed = len(pairs) - len(fits)
-        words = [f"hashed into fewer rows than there are ids in {hashed} of {len(pairs)} tables"] if hashed else []
+        words = (
+            [f"hashed into fewer rows than there are ids in {hashed} of {figures.count(len(pairs), 'table')}"] if hashed else []
+        )
         if fits:
             empty, sizes = total(size - ids for ids, size in fits), total(size for _, size in fits)
             words.insert(

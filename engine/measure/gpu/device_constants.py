@@ -7,7 +7,7 @@ from scipy.optimize import least_squares, nnls
 
 from ...core.arithmetic import total
 from ...core.arrays import Floats
-from ...core.figures import percent
+from ...core.figures import count, percent
 from ...hardware.devices.gpu import SECTOR
 from ...systems.traffic import INDEX_BYTES, SORT_PASSES
 from ...units import FLOAT32, GB, MS, US
@@ -106,7 +106,7 @@ def _fit_products(timed: Sequence[TimedOperator], bandwidth: float) -> Constants
     fit = min(fits, key=lambda solution: float(solution.cost))
     fixed, rows, *rates = np.exp(fit.x)
     error = float(np.median(np.abs(np.expm1(fit.fun))))
-    note = f"{len(products)} products of layers, off by {percent(error)} in the median"
+    note = f"{count(len(products), 'product')} of layers, off by {percent(error)} in the median"
     share = min(1.0, *(rate / fastest_rate for rate, fastest_rate in zip(rates, fastest, strict=True)))
     peaks = {
         f"{kind.removeprefix('product ')}-peak": uncertain_figure(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.figures import count
 from ..operators import SEED, Operator, small_calls, table_operators
 
 ZIPF, GRAPH_KERNELS, TINY_ELEMENTS = 1.05, 100, 32  # exponent of ids; kernels of a captured graph; elements of a tiny kernel
@@ -155,7 +156,7 @@ def _skewed(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples:
         return bag(bag_ids, offsets)
 
     amounts = {"calls": 1.0, "bytes": 4.0 * dim * (lookups + samples)}
-    yield Operator(f"Zipf lookup {rows} x {dim}, {lookups} lookups", "Zipf lookup", amounts, lookup)
+    yield Operator(f"Zipf lookup {rows} x {dim}, {count(lookups, 'lookup')}", "Zipf lookup", amounts, lookup)
 
 
 def _copies(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator]:

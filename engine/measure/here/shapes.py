@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.figures import count
 from ...hardware.devices.pcie import measured_rate
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
@@ -59,7 +60,7 @@ class ModelShape(NamedTuple):
     def words(self) -> str:
         """The shape as a short text for people."""
         return (
-            f"{self.tables} x {self.rows} x {self.dim}, {self.pooling} lookups, batch {self.batch}, "
+            f"{self.tables} x {self.rows} x {self.dim}, {count(self.pooling, 'lookup')}, batch {self.batch}, "
             f"{'-'.join(map(str, self.bottom))} / {'-'.join(map(str, self.top))}, {self.optimizer}"
         )
 

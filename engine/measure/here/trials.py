@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from ...core import catalog
 from ...core.arithmetic import total
-from ...core.figures import figure, percent, signed
+from ...core.figures import count, figure, percent, signed
 from ...errors import BadInput
 from ...estimates import estimates
 from ...hardware.devices.gpu import ACCELERATORS
@@ -192,13 +192,15 @@ def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
     """Return the score as a sentence, with the number of shapes that were left out."""
     left_out_reasons = ", ".join(f"{count} for {reason}" for reason, count in prediction_set.left_out.items())
     left_out_note = (
-        f" {total(prediction_set.left_out.values())} drawn models were left out: {left_out_reasons}." if left_out_reasons else ""
+        f" {count(total(prediction_set.left_out.values()), 'drawn model was', 'drawn models were')} left out: {left_out_reasons}."
+        if left_out_reasons
+        else ""
     )
     trial_score = score(trials)
     if trial_score is None:
         return f"Too few models were trained for a score.{left_out_note}"
     return (
-        f"For {len(trials)} models, the predicted step differs by {percent(trial_score.median)} in the median; "
+        f"For {count(len(trials), 'model')}, the predicted step differs by {percent(trial_score.median)} in the median; "
         f"{percent(trial_score.near_share)} of the models are predicted within {percent(NEAR_ERROR)}, with a rank correlation of "
         f"{figure(trial_score.rank)}. Operations and bytes over peak rates alone differ by "
         f"{percent(trial_score.peak_error)}.{left_out_note}"

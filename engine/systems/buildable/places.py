@@ -99,7 +99,7 @@ def _gpus(node: Node) -> Iterator[str]:
         return
     gpus, room, name = gpus_in_node(node.machine), round(node.chassis.gpus.value), short(node.machine.gpu)
     if gpus > MOST_PLACES:
-        yield f"{gpus} GPUs of a node need {gpus} places in one chassis; the largest chassis has {MOST_PLACES}."
+        yield f"{figures.count(gpus, 'GPU')} of a node need {gpus} places in one chassis; the largest chassis has {MOST_PLACES}."
     elif gpus > room:
         yield f"{gpus} GPU{'s' * (gpus > 1)} of a node {_need(gpus, 'place')}; {node.chassis_name} has {room}."
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
@@ -134,10 +134,13 @@ def _dimms(node: Node) -> Iterator[str]:
     sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
     if count > MODULES_A_SOCKET * sockets:
         socket_limit = f"{WORDS.get(sockets, f'{sockets} sockets have')} {MODULES_A_SOCKET * sockets}"
-        yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {socket_limit}."
+        yield f"{figures.count(count, 'module')} of {name} {_need(count, 'DIMM slot')} beside DRAM; {socket_limit}."
     if node.dimms + count > slots:
         module_clause = f" and {_module_count(count, name)}" * bool(count)
-        yield f"{node.dimms} DIMMs of DRAM{module_clause} need {node.dimms + count} DIMM slots; {node.chassis_name} has {slots}."
+        yield (
+            f"{figures.count(node.dimms, 'DIMM')} of DRAM{module_clause} need {node.dimms + count} DIMM slots; "
+            f"{node.chassis_name} has {slots}."
+        )
 
 
 def _host_generations(node: Node) -> Iterator[str]:

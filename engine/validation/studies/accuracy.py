@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...core.figures import count
 from ...core.process import single_thread
 from ...errors import BadInput, CannotRun
 from ...scenario.presets import preset
@@ -77,9 +78,10 @@ def check_plan(plan: AccuracyPlan) -> None:
         )
     if not oldest <= plan.crash_at < plan.batches - 1:
         fits = oldest <= plan.batches - 2
-        choose = f"a batch from {oldest} to {plan.batches - 2}" if fits else f"at least {oldest + 2} batches"
+        choose = f"a batch from {oldest} to {plan.batches - 2}" if fits else f"at least {count(oldest + 2, 'batch')}"
         raise BadInput(
-            f"A power loss in batch {plan.crash_at} of {plan.batches} cannot leave an MLP {oldest} batches old and batches to "
+            f"A power loss in batch {plan.crash_at} of {plan.batches} cannot leave an MLP {count(oldest, 'batch')} "
+            "old and batches to "
             f"train after it; choose {choose}, or another staleness."
         )
     scenario_of(plan, 1)

@@ -152,7 +152,7 @@ def findings_table(study: Study) -> str:
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [
         f"{plan.preset}: {struck} in batch {figures.count(plan.crash_at)} of {figures.count(plan.batches)}, "
-        f"{figures.count(plan.held_out_samples)} held-out samples, {len(study.seeds)} seeds, "
+        f"{figures.count(plan.held_out_samples)} held-out samples, {figures.count(len(study.seeds), 'seed')}, "
         f"model version {study.model}, {study.date}",
         f"{'moment':22}{'measure':30}{head}{'difference':>12}{'95 % interval':>24}{'seed spread':>13}",
     ]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Singles
+from ...core.figures import count
 from ...core.process import single_thread
 from ...errors import BadInput
 from ...training.loop import train
@@ -61,7 +62,8 @@ def check_plan(plan: ProtectionsPlan) -> None:
         kind, amount = parse_variant(name)
         if kind != "bits" and amount > plan.crash_at:
             raise BadInput(
-                f"{name} goes back {amount} batches, but batch {plan.crash_at} has fewer before it; choose a later --crash-at."
+                f"{name} goes back {count(amount, 'batch')}, but batch {plan.crash_at} has fewer before it; choose "
+                "a later --crash-at."
             )
     if not 0 < plan.crash_at < plan.batches:
         raise BadInput(f"--crash-at {plan.crash_at} is outside the run; choose a batch from 1 to {plan.batches - 1}.")

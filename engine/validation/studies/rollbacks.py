@@ -57,7 +57,7 @@ def check_plan(plan: RollbacksPlan) -> None:
     for name in plan.variants:
         kind, amount = parse_variant(name)
         if amount > plan.crash_at:
-            subject = f"{amount} recoveries do" if kind == "spread" else f"a fault in batch {amount} does"
+            subject = f"{figures.count(amount, 'recovery')} do" if kind == "spread" else f"a fault in batch {amount} does"
             raise BadInput(f"{name}: {subject} not fit before batch {plan.crash_at}; choose a later --crash-at.")
     scenario_of(plan, 1)
 
@@ -78,7 +78,7 @@ def variant_label(name: str) -> str:
     kind, amount = parse_variant(name)
     if kind == "early":
         return f"1 recovery, in batch {figures.count(amount)}"
-    return "1 recovery, near the end" if amount == 1 else f"{figures.count(amount)} recoveries over the run"
+    return "1 recovery, near the end" if amount == 1 else f"{figures.count(amount, 'recovery')} over the run"
 
 
 def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:

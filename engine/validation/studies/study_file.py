@@ -14,6 +14,7 @@ from typing import Any
 from loky import ProcessPoolExecutor, as_completed
 
 from ... import version
+from ...core.figures import count
 from ...errors import BadFile, CannotRun
 from ...results.csv_table import write_atomically
 from ...service.pool import WORKERS
@@ -142,7 +143,8 @@ def open_study(path: Path, plan: Plan, date: str) -> Study:
             )
         if study.code != version.CODE:
             raise BadFile(
-                f"{path} has {len(study.seeds)} seeds from another version of Emberpool's code, which cannot be paired with new "
+                f"{path} has {count(len(study.seeds), 'seed')} from another version of Emberpool's code, which "
+                "cannot be paired with new "
                 "ones; give another --out, or move the file away."
             )
     write_atomically(path, _text(study))

@@ -106,7 +106,10 @@ def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     fields = ids if multi_hot else [ids[0][:, column : column + 1] for column in range(ids[0].shape[1])]
     pooling = tuple(int(field.shape[1]) for field in fields)
     if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= total(pooling) <= MOST_LOOKUPS:
-        raise BadFile(f"{name} has samples of {len(fields)} fields with {total(pooling)} ids; give arrays with some of both.")
+        raise BadFile(
+            f"{name} has samples of {count(len(fields), 'field')} with {count(total(pooling), 'id')}; give arrays "
+            "with some of both."
+        )
     kind = "mlperf" if multi_hot else "torchrec"
     return Recording(name, dense, tuple(fields), values, pooling, False, kind)
 
@@ -137,7 +140,7 @@ def _mapped(path: Path, kinds: str) -> Any:
         raise BadFile(f"{path.name} cannot be read: {error.strerror or error}; give a readable file.") from error
     if header.size > data_nbytes:
         raise BadFile(
-            f"{path.name} declares {header.shape} of {header.kind}, but its {count(data_nbytes)} bytes do not match; copy it "
+            f"{path.name} declares {header.shape} of {header.kind}, but its {count(data_nbytes, 'byte')} do not match; copy it "
             "again."
         )
     return zipped.map_member(path, header, header.nbytes)

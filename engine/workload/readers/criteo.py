@@ -7,6 +7,7 @@ A line is `label, I1..I13, C1..C26`; in CSV an `Id` may come first.
 import json
 import re
 
+from ...core.figures import count
 from ...errors import BadFile, UndescribedTable
 from ...version import PROGRAM
 from .layouts import Layout
@@ -99,7 +100,7 @@ def _besides_id(rows: FirstRows) -> Row:
 def _check_header(name: str, words: Row, rows: FirstRows) -> None:
     fault = ""
     if len(words) != len(NAMES):
-        fault = f"names {len(words)} columns besides Id, where Criteo's has {len(NAMES)}"
+        fault = f"names {count(len(words), 'column')} besides Id, where Criteo's has {len(NAMES)}"
     else:
         mismatches = [pair for pair in zip(words, NAMES, strict=True) if pair[0].lower() != pair[1].lower()]
         fault = f"has {mismatches[0][0][:40]!r} where {mismatches[0][1]} is expected" if mismatches else ""

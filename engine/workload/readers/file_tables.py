@@ -104,11 +104,15 @@ def check_fits(scenario: Scenario, file: SampleShape) -> None:
     lookups = (
         "one id each" if set(file.pooling) == {1} and not any(file.length_cv) else f"bags of {_shortened_list(file.pooling)} ids"
     )
-    file_text = f"{file.name} has {file.dense} dense features and {fields} categorical fields with {lookups}"
+    file_text = (
+        f"{file.name} has {figures.count(file.dense, 'dense feature')} and "
+        f"{figures.count(fields, 'categorical field')} with {lookups}"
+    )
     if any(file.length_cv):
         file_text += ", of uneven length"
-    model_text = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
-        f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
+    model_text = (
+        f"the model has {figures.count(model.bottom_mlp[0], 'dense feature')}, {figures.count(model.num_tables, 'table')}"
+        + (f" ({figures.count(model.field_copies, 'copy')} of each field)" if model.field_copies > 1 else "")
     )
     remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes such a scenario"
     if len(line := settings_text(changes)) <= MOST_SETTINGS:

@@ -108,7 +108,9 @@ def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
         else ""
     )
     columns_text = (
-        f"its {rows.width} columns are {foreign.column_list(rows.header)}" if rows.header else f"it has {rows.width} columns"
+        f"its {count(rows.width, 'column is', 'columns are')} {foreign.column_list(rows.header)}"
+        if rows.header
+        else f"it has {count(rows.width, 'column')}"
     )
     if not any(column and rows.columns.count(column) == 1 for column in rows.columns):
         raise BadFile(f"{name}:1: no column name in the header is unique; give each column a name of its own.")
@@ -133,7 +135,7 @@ def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
             return BadFile(
                 f"{name}:1: the line has 1 column, but {rows_text}; {conversion.words}", remedy=conversion.remedy(name)
             )
-        line_text = f"{name}:1: the line has {len(rows.header)} columns, but {rows_text}"
+        line_text = f"{name}:1: the line has {count(len(rows.header), 'column')}, but {rows_text}"
         return BadFile(f"{line_text}; correct the header, or remove the lines above it.")
     return None
 
@@ -176,7 +178,7 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
             )
         events = ("event_type", "listen") if "event_type" in columns else ()
         return replace(YAMBDA, row_filter=events)
-    likeness = f"a Parquet file; its {len(columns)} columns are {foreign.column_list(columns)}"
+    likeness = f"a Parquet file; its {count(len(columns), 'column is', 'columns are')} {foreign.column_list(columns)}"
     raise _guessed(name, likeness, _parquet_mapping(path, name))
 
 

@@ -107,7 +107,7 @@ def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
     blank_line = re.search(rb"\n\r?\n", ends)
     if ends and (blank or blank_line):
         first_blank = blank or (_line(blocks, text, blank_line.start() + 1) if blank_line else 0)
-        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 columns, but samples follow; remove the blank line.")
+        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 column, but samples follow; remove the blank line.")
     blanks = text.count(b"\n", len(ends)) - bool(ends)
     return blank or (_line(blocks, text, len(ends)) + bool(ends) if blanks > 0 else 0)
 
@@ -188,10 +188,11 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
     except pyarrow.ArrowInvalid as error:
         if bad_rows:
             bad_line, width = lines[min((bad_rows[0].number or 1), len(lines)) - 1], bad_rows[0].actual_columns
-            fault = f"{name}:{bad_line}: the line has {width} columns, but {len(columns)} are expected"
+            fault = f"{name}:{bad_line}: the line has {count(width, 'column')}, but {len(columns)} are expected"
             raise BadFile(f"{fault}; correct it, or cut the file off before it.") from error
         raise BadFile(
-            f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is not a table of {len(columns)} columns."
+            f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is not a table of "
+            f"{count(len(columns), 'column')}."
         ) from error
     if parsed_table.num_rows != len(lines):
         raise BadFile(

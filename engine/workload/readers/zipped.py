@@ -138,7 +138,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
         array_header = read_header(file, name)  # type: ignore[arg-type]
     if array_header.nbytes + array_header.size > member.file_size:
         raise BadFile(
-            f"{name} declares {array_header.shape} of {array_header.kind}, but its {figures.count(member.file_size)} bytes do "
+            f"{name} declares {array_header.shape} of {array_header.kind}, but its {figures.count(member.file_size, 'byte')} do "
             "not match; copy it again."
         )
     if member.compress_type != zipfile.ZIP_STORED:

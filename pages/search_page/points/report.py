@@ -84,7 +84,8 @@ def _introduction(report: Report) -> str:
     kind = "quick estimates" if report.fidelity == "estimate" else "full runs"
     filter_words = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
     return (
-        f"{count(len(report.rows))} of {count(len(report.sweep))} points{filter_words}, {kind}, {report.date}. {_dollars(report)}"
+        f"{count(len(report.rows))} of {count(len(report.sweep), 'point')}{filter_words}, {kind}, {report.date}. "
+        f"{_dollars(report)}"
     )
 
 

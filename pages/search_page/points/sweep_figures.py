@@ -83,7 +83,7 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str)
     log_x = numeric and KNOBS[first_axis.path].log and wants_log(line_points["first"])
     spec = sweep_charts.lines(title(first_axis.path), metric, numeric, log_x, second_title, series, log, words)
     thinned = (
-        f"The chart has {len(series)} of {line_count} lines, evenly chosen; the table and the files have all. "
+        f"The chart has {len(series)} of {count(line_count, 'line')}, evenly chosen; the table and the files have all. "
         if line_count > len(series)
         else ""
     )
@@ -101,7 +101,7 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     dense = len(marks) < known_count
     spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= LARGE_DOT_POINTS, lower_is_better(x), dense)
     places = "points too close to tell apart share a mark, darker for more points"
-    thinned = f"{count(len(marks))} marks stand for {count(known_count)} points: {places}. The front is complete."
+    thinned = f"{count(len(marks), 'mark')} stand for {count(known_count, 'point')}: {places}. The front is complete."
     return Figure(spec, marks, f"{y} against {x}, with the Pareto front", thinned if dense else "")
 
 
@@ -126,7 +126,8 @@ def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Fig
     spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))
     best_count = min(sweep_parallel.MOST_LINES, len(rows))
     note = (
-        f"Grey: all {count(len(rows))} points, wider for more points. Lines: the best {best_count} points, the best is darkest."
+        f"Grey: all {count(len(rows), 'point')}, wider for more points. Lines: the best "
+        f"{count(best_count, 'point')}, the best is darkest."
     )
     return Figure(spec, marks, "Paths of the points over knobs and results", note), scales
 

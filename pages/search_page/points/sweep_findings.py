@@ -101,7 +101,7 @@ def variance_shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Vari
 
 def filtered_rows_words(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """Return a clause on the number of rows that pass the filters, "" if all do."""
-    return f"among the {count(len(rows))} points that pass the filters" if len(rows) < len(table) else ""
+    return f"among the {count(len(rows), 'point')} that pass the filters" if len(rows) < len(table) else ""
 
 
 @lru_cache(maxsize=16)

@@ -75,3 +75,9 @@ def test_small_multiples_begin_with_the_knob_that_changes_the_step_most():
     assert next(strip.path for strip in found) == "machine.pmem_capacity_GB" and every_knob.step_ratio(found[-1]) >= 1.0
     frame = every_knob.rows(found)
     assert fields(every_knob.spec()) <= set(frame.columns) and frame.place.between(0, 1).all() and frame.here.sum() == 3
+
+
+def test_a_sliders_position_is_named_by_the_knobs_own_value():
+    app = apps.opened("design", {"preset": "dlrm-kaggle", "machine.cxl_bandwidth_GBps": "17.3"})
+    slider = next(slider for slider in app.select_slider if "cxl_bandwidth" in str(slider.key))
+    assert slider.value == "17.3" and "17.3" in slider.options and "16" not in slider.options

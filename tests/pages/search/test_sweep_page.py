@@ -7,7 +7,7 @@ import pytest
 
 from engine.analysis import importance
 from engine.analysis.over_weeks import campaign_metric
-from engine.core.figures import figure
+from engine.core.figures import count, figure
 from engine.estimates import estimates, results
 from engine.scenario.presets import preset
 from engine.service import service
@@ -250,7 +250,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
     assert dict(zip(table["Protection"], table[LOST], strict=True)) == lost
     between = sum(lost.values()) / 2
     app, _ = struck(f"{LOST}<={between}")
-    assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
+    assert f"of {count(len([one for one in lost.values() if one <= between]), 'point')}" in words(app)
     monkeypatch.setattr("pages.search_page.sweep_weeks.MOST_FAULTS", 3)
     sweep_weeks._numbers_by_point.cache_clear()
     assert re.search(r"2 points would have [\d,]+ faults, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)

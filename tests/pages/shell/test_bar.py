@@ -76,7 +76,7 @@ def test_neighbours_in_a_range_have_chips_of_their_own():
 def test_groups_of_digits_leave_decimals_names_and_digests_alone():
     shown = {
         "model.learning_rate": {0.00025: "0.00025", 2.089325: "2.089325"},
-        "model.num_embeddings": {10_000_000: "10,000,000", (10_000_000, 20_000_000): "10000000;20000000", (1,) * 9: "9 values"},
+        "model.num_embeddings": {(10_000_000,): "10,000,000", (10_000, 20_000): "10,000;20,000", (10_000_000,) * 2: "2 values"},
         "data.digest": {"1234567890": "1234567890"},
         "machine.assume": {(("gpu.a-long-name-of-a-constant", 12345.5),): "1 value"},
     }
@@ -90,4 +90,4 @@ def _assert_reads_back(knob, text, setting):
     elif knob.kind == "text":
         assert text == setting or (text.endswith("…") and setting.startswith(text[:-1]) and len(text) > 20)
     else:
-        assert knobs.parse(knob, text if isinstance(setting, tuple) else text.replace(",", "")) == setting
+        assert knobs.parse(knob, text if knob.kind == "choice" else text.replace(",", "")) in (setting, (setting,))

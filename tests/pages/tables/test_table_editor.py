@@ -159,7 +159,7 @@ def test_where_a_list_is_in_force_a_knob_of_words_is_a_text_and_one_word_makes_i
 def test_the_chips_and_the_headline_speak_of_lists():
     app = design(links.text_of(links.query(mixed_scenario(7), "tiny")))
     chips = [button.label.replace("\\", "") for button in app.button if str(button.key).startswith("chip model.")]
-    assert any(label.startswith("Embedding dim 7 values") for label in chips), chips
+    assert any(label.startswith("Rows per table 7 values") for label in chips), chips
     assert "your model (7 tables" in text(app.header).replace("\\", "")
 
 

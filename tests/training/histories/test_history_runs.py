@@ -38,7 +38,7 @@ def test_a_relaxed_run_over_histories_recovers_with_an_older_mlp() -> None:
     whole = simulate(history_scenario(system="cxl", **RUN))
     middle = 0.6 * float(whole.results["Elapsed [s]"] or 0)
     struck = simulate(history_scenario(system="cxl", **RUN, faults__power_loss_at_seconds=(middle,)))
-    assert "batches older" in struck.events[1]["What"] and struck.results["Loss"] != whole.results["Loss"]
+    assert " older; " in struck.events[1]["What"] and struck.results["Loss"] != whole.results["Loss"]
     assert struck.results["Loss"] == pytest.approx(whole.results["Loss"], rel=0.05)
 
 

@@ -126,7 +126,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "delete": (_cell(20, b"ab\x7f"), r"bad:4: C7='ab\\x7f' is not an id"),
     "not UTF-8": (_cell(20, b"ab\xff"), r"bad:4: byte 0xff is not UTF-8"),
     "extra column": (_cell(20, b"ab,cd"), r"bad:4: the line has 41 columns, but 40 are expected"),
-    "blank line": (CSV.replace(CSV.split(b"\n")[3], b"", 1), "bad:4: the line has 1 columns, but"),
+    "blank line": (CSV.replace(CSV.split(b"\n")[3], b"", 1), "bad:4: the line has 1 column, but"),
     "cut off": (CSV[: -len(CSV.split(b"\n")[-2]) // 2 - 100], r"bad:\d+: the line has \d+ columns.*cut the file off before it"),
     "empty": (b"", r"bad has 0 samples"),
     "only a mark": (b"\xef\xbb\xbf\r\n", r"bad has 0 samples"),
@@ -142,7 +142,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "swapped header": (CSV.replace(b"I3,I4", b"I4,I3", 1), r"bad:1: the header has 'I4' where I3 is expected"),
     "short header": (CSV.replace(b"I3,I4", b"I3", 1), r"bad:1: the header names 39 columns"),
     "another file": (b"\x89PNG\r\n\x1a\n\x00", "bad looks like a picture"),
-    "blank lines": (HEADER.encode() + b"\n" * 10**6 + b"x", r"bad:2: the line has 1 columns"),
+    "blank lines": (HEADER.encode() + b"\n" * 10**6 + b"x", r"bad:2: the line has 1 column"),
 }
 
 
@@ -307,5 +307,5 @@ def test_blocks_of_any_size_give_the_same_samples(size: int, monkeypatch: pytest
     monkeypatch.setattr(blocks, "READ_NBYTES", size)
     for form, raw in FORMS.items():
         _check(decode(form, raw), CELLS)
-    with pytest.raises(BadFile, match=r"bad:4: the line has 1 columns"):
+    with pytest.raises(BadFile, match=r"bad:4: the line has 1 column"):
         decode("bad", BAD["blank line"][0])

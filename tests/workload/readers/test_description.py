@@ -155,7 +155,7 @@ def test_what_is_no_table_is_refused_with_its_way(tmp_path):
     with pytest.raises(BadFile, match="no records"):
         describe(tmp_path / "b.csv")
     (tmp_path / "c.csv").write_text("user,item\n1,2\n3\n")
-    with pytest.raises(BadFile, match=r"c\.csv:3: the line has 1 columns, but 2"):
+    with pytest.raises(BadFile, match=r"c\.csv:3: the line has 1 column, but 2"):
         describe(tmp_path / "c.csv")
 
 

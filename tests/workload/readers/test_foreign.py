@@ -124,7 +124,7 @@ ODD = {
     "no rating": (b"17,3,4.0,", b"17,3,,", ":214: rating is missing"),
     "no time": (b",777\n", b",\n", ":214: timestamp is missing"),
     "NUL": (b"17,3,4.0,", b"17,3\0,4.0,", ":214: the line has a NUL byte"),
-    "blank line": (b"\n17,3,4.0,", b"\n\n17,3,4.0,", ":214: the line has 1 columns, but samples follow"),
+    "blank line": (b"\n17,3,4.0,", b"\n\n17,3,4.0,", ":214: the line has 1 column, but samples follow"),
 }
 
 

@@ -46,7 +46,7 @@ def inputs_sentence(question: VerdictQuestion) -> str:
         f"{figures.count(total(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data_knobs.popularity}, "
         f"{' and '.join(optimizers)}, "
         f"batches of {figures.count(data_knobs.batch_size)}; {requirements_text}; "
-        f"{figures.exact(question.base.machine.training_hours_a_month)} hours of training a month, "
+        f"{figures.exact(question.base.machine.training_hours_a_month, 'h')} of training a month, "
         f"prices of {question.base.machine.prices}."
     )
 
@@ -288,7 +288,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
         yield unpriced_sentence(verdict)
     hours = verdict.question.base.machine.training_hours_a_month
     trains_always = hours >= HOURS
-    hours_text = "all the time, which favours large machines" if trains_always else f"{figures.exact(hours)} hours a month"
+    hours_text = "all the time, which favours large machines" if trains_always else f"{figures.exact(hours, 'h')} a month"
     yield f"The machine is assumed to train {hours_text}."
 
 

@@ -52,7 +52,7 @@ def batch_sentence(fit: HistoryFit) -> str:
     """Return the sentence on the samples of a user in a batch."""
     order = "whose samples stand together by user" if fit.is_user_major else "in the file's order"
     return (
-        f"A batch of {count(fit.batch)} consecutive samples, {order}, has {exact(fit.samples_per_user)} "
+        f"A batch of {count(fit.batch, 'consecutive sample')}, {order}, has {exact(fit.samples_per_user)} "
         f"{'sample' if fit.samples_per_user == 1 else 'samples'} of each of its users; the file has {count(fit.users, 'user')}."
     )
 

@@ -117,7 +117,8 @@ def read_requests(path: Path, watch: Watch = unwatched) -> RequestTrace:
         raise foreign_refusal(name, "libCacheSim's oracleGeneral in gzip, which cannot be mapped", conversions.GUNZIP)
     if not size or size % REQUEST.itemsize:
         raise BadFile(
-            f"{name} has {figures.count(size, 'byte')}, which is not a multiple of the {REQUEST.itemsize} bytes of an "
+            f"{name} has {figures.count(size, 'byte')}, which is not a multiple of the "
+            f"{figures.count(REQUEST.itemsize, 'byte')} of an "
             "oracleGeneral request; copy it again."
         )
     requests = map_array(path, REQUEST, 0, size // REQUEST.itemsize)
@@ -305,7 +306,10 @@ def _no_request(name: str, rows: bytes, line: int, text: IdPlace) -> BadFile:
     for number, row in enumerate(rows.decode("utf-8", "replace").split("\n"), line):
         cells = row.rstrip("\r").split(text.delimiter) if text.columns > 1 else [row.strip()]
         if row.strip() and len(cells) != text.columns:
-            return BadFile(f"{name}:{number}: the line has {len(cells)} columns, but {text.columns} are expected; correct it.")
+            return BadFile(
+                f"{name}:{number}: the line has {figures.count(len(cells), 'column')}, but {text.columns} are "
+                "expected; correct it."
+            )
         if row.strip() and text.numbers and not _is_number(cells[text.column].strip()):
             return BadFile(
                 f"{name}:{number}: the id {cells[text.column][:40]!r} is not a whole number, as the ids before it are; correct "
