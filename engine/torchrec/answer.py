@@ -203,7 +203,7 @@ def _pod_sentences(topology: TorchRecTopology, shardings: Sequence[TableSharding
     """Yield how TorchRec learns that rows go over the ranks of a pod."""
     if topology.pod_size > 1 and any(sharding.sharding_type in (TABLE_ROW_WISE, GRID) for sharding in shardings):
         yield (
-            f"table_row_wise and grid_shard cut rows over the {count(topology.group_size)} GPUs of a pod: "
+            f"table_row_wise and grid_shard cut rows over the {count(topology.group_size, 'GPU')} of a pod: "
             f"set TORCHREC_RESOLVED_POD_SIZE={topology.pod_size} where you train."
         )
 

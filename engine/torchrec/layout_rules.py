@@ -123,9 +123,9 @@ def shard_fault(shard: TableShard) -> str:
     if not shard.columns or shard.columns % VECTOR:
         return f"rank {shard.rank} has a shard of {count(shard.columns, 'column')}, but kernels take multiples of {VECTOR}"
     if shard.columns > MAX_COLUMNS:
-        return f"rank {shard.rank} has a shard of {count(shard.columns)} columns, but kernels take at most {count(MAX_COLUMNS)}"
+        return f"rank {shard.rank} has a shard of {count(shard.columns, 'column')}, but kernels take at most {count(MAX_COLUMNS)}"
     if shard.rows > MAX_ROWS:
-        return f"rank {shard.rank} has a shard of {count(shard.rows)} rows, but kernels take at most {count(MAX_ROWS)}"
+        return f"rank {shard.rank} has a shard of {count(shard.rows, 'row')}, but kernels take at most {count(MAX_ROWS)}"
     return ""
 
 

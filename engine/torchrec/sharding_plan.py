@@ -88,8 +88,8 @@ def checked_forms(table: TorchRecTable, layout: RankLayout, turn: int = 0) -> di
         cause = f"has {count(table.dim, 'column')}, but TorchRec's kernels take multiples of {VECTOR}"
         raise BadInput(f"Table {table.name[:60]!r} {cause}; set embedding_dim to {table.dim + -table.dim % VECTOR}.")
     raise BadInput(
-        f"Table {table.name[:60]!r} has {count(table.rows)} rows of {count(table.dim)} columns, but TorchRec's kernels take at "
-        f"most {count(MAX_ROWS)} rows of {count(MAX_COLUMNS)} columns on each of {count(layout.num_ranks, 'rank')}; "
+        f"Table {table.name[:60]!r} has {count(table.rows, 'row')} of {count(table.dim, 'column')}, but TorchRec's kernels take "
+        f"at most {count(MAX_ROWS)} rows of {count(MAX_COLUMNS)} columns on each of {count(layout.num_ranks, 'rank')}; "
         "give it fewer rows or columns, or more ranks."
     )
 

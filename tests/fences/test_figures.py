@@ -101,6 +101,9 @@ NEVER_ONE = {
     "{_shortened_list(file.pooling)} ids",
     "{high} GPUs",
     "{number} values",
+    "{self.header.count(name)} columns",
+    "{status.st_size} bytes",
+    "{most_bytes} bytes",
     "{system_title(name)} runs",
 }
 NO_COUNT = re.compile(
