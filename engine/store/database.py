@@ -19,7 +19,7 @@ from ..core.arithmetic import total
 from ..errors import BadFile
 from ..version import PROGRAM
 from . import schema
-from .files import has_traces, is_being_set_aside, make_private_file, make_private_folder
+from .files import SQLITE_ENDINGS, has_traces, is_being_set_aside, make_private_file, make_private_folder
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
@@ -279,17 +279,25 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
         return BadFile(
             f"{path}: the disk is full or failing ({text}); free some space and start again: finished points are kept."
         )
+    if ("unable to open" in text or "readonly" in text) and (blocked := _unwritable(path)):
+        remedy = "get the right to write to it, or choose another with --store FILE"
+        return BadFile(f"{path} cannot be used as a store: this user cannot write to {blocked}; {remedy}.")
     if "unable to open" in text:
         remedy = "free some space if the disk is full, or choose another with --store FILE"
         return BadFile(f"{path} cannot be used as a store: {text}; {remedy}.")
-    if "readonly" in text and not os.access(path, os.W_OK):
-        return BadFile(f"{path} cannot be used as a store: {text}; check the folder, or choose another with --store FILE.")
     if "not a database" in text and not _was_store(path):
         return BadFile(f"{path} is not a store of Emberpool; choose another with --store FILE.")
     if "locked" in text or "busy" in text:
         remedy = "end the program that holds it, or choose another with --store FILE"
         return BadFile(f"{path} has been busy for {BUSY_SECONDS} s; {remedy}.")
     return Damaged(f"{path} is damaged ({text}); {_remedy(path)} sets it aside and keeps what can still be read.")
+
+
+def _unwritable(path: Path) -> Path | None:
+    """Return the folder or the file of a store to which this user cannot write, None if there is none."""
+    effective = os.access in os.supports_effective_ids
+    places = (path.parent, *(Path(f"{path}{ending}") for ending in SQLITE_ENDINGS))
+    return next((place for place in places if place.exists() and not os.access(place, os.W_OK, effective_ids=effective)), None)
 
 
 def _was_store(path: Path) -> bool:

@@ -5,9 +5,10 @@ Viewer, owner and worker run in this process here, so that each of their writes 
 
 import errno
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import history, service
 from engine.store import quota, requests, result_rows, status
-from engine.store.database import open_store
+from engine.store.database import Damaged, open_store
 from engine.store.owner import AlreadyOwned
 from tests.service_fakes import COMPUTE, computing_here, scenarios
 from tests.store.disk import Disk, sqlite, watched
@@ -26,6 +27,7 @@ SEEDS = range(12)
 EVERY = 211  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]
 KINDS = (errno.ENOSPC, errno.EIO)
+NOBODY = 65534  # a user without rights
 
 
 @pytest.fixture(autouse=True)
@@ -128,3 +130,33 @@ def test_an_owner_whose_number_cannot_be_written_still_owns(call: str, tmp_path:
         monkeypatch.setattr(os, call, full)
         stack.enter_context(service.own_store(tmp_path / "store.sqlite"))
         assert service.is_owned(tmp_path / "store.sqlite")
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Take the rights of root from this process, if it has them: for root no file is read-only."""
+    user = os.geteuid()
+    os.seteuid(NOBODY if user == 0 else user)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize(("folder_mode", "file_mode", "is_file"), [(0o555, 0o666, 0), (0o555, 0o444, 0), (0o777, 0o444, 1)])
+def test_a_store_that_this_user_cannot_write_is_not_damaged_and_what_is_read_only_is_named(
+    folder_mode: int, file_mode: int, is_file: bool
+) -> None:
+    with TemporaryDirectory() as folder:  # pytest's own folders are for their owner alone
+        path = Path(folder) / "store.sqlite"
+        requests.submit(path, scenarios([1]), "estimate")
+        path.chmod(file_mode)
+        path.parent.chmod(folder_mode)
+        with as_nobody():
+            with pytest.raises(BadFile) as refused:
+                requests.submit(path, scenarios([2]), "estimate")
+            assert not isinstance(refused.value, Damaged)
+            blocked = path if is_file else path.parent
+            assert f"cannot be used as a store: this user cannot write to {blocked};" in str(refused.value)
+            assert "--store FILE" in str(refused.value)
+        path.parent.chmod(0o700)
