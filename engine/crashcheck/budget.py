@@ -6,10 +6,13 @@ computer never makes a correct protocol appear broken.
 """
 
 import signal
+import sysconfig
 import threading
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from time import thread_time
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
@@ -41,6 +44,38 @@ class NoVerdict(BaseException):
 
 
 BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's interrupt and a lack of time are none
+
+CHECKER = Path(__file__).parent
+LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+class MalformedAnswer(Exception):
+    """Raised if the log protocol answers senselessly, as with a slot outside the medium."""
+
+
+def failure_sentence(error: BaseException) -> str:
+    """Return the sentence of invariant I1 about an exception out of the log protocol.
+
+    Raises the exception again if it is the checker's own.
+    """
+    if is_own(error):
+        raise error
+    return f"I1: the check ended in {type(error).__name__}: {error}"
+
+
+def is_own(error: BaseException) -> bool:
+    """Return whether an exception is the checker's own: its innermost frame is of this package.
+
+    Frames of libraries do not count, nor those of counted media, which pass on what the protocol asks for.
+    """
+    files = [Path(frame.f_code.co_filename) for frame, _ in walk_tb(error.__traceback__)]
+    callers = [file for file in files if file != Path(__file__) and not _is_of_library(file)]
+    return not isinstance(error, MalformedAnswer) and bool(callers) and callers[-1].is_relative_to(CHECKER)
+
+
+def _is_of_library(file: Path) -> bool:
+    """Return whether a file is of Python or of a package, and not of the engine, which may be installed beside them."""
+    return not file.is_relative_to(CHECKER.parent) and (str(file)[:1] == "<" or any(map(file.is_relative_to, LIBRARIES)))
 
 
 class OperationBudget:

@@ -19,7 +19,7 @@ from ..core.figures import count
 from ..persistence.models import domain
 from ..registry import domain_names
 from . import second_crash, states
-from .budget import BREAKS, NoVerdict
+from .budget import BREAKS, NoVerdict, failure_sentence
 from .judge import CrashVerdict
 from .probes import formatting
 from .probes.single_runs import single_run_problem
@@ -63,25 +63,31 @@ def explore(
     bug: the name of a seeded bug for the replay lines, or "".
     evidence: the failure that ends the exploration, or "".
     """
-    variant = configuration(variant) if isinstance(variant, str) else variant
+    variant, models = configuration(variant) if isinstance(variant, str) else variant, models or safe_models()
+    for model in models:
+        domain(model)
     try:
         if variant.size in SINGLE_RUNS:
             return _run_once(variant, wrap, seed, bug)
         return _explore_states(variant, wrap, models, effort, seed, bug, evidence)
     except BREAKS as error:
-        if not bug:
-            raise  # an error of the checker itself
-        line, problem = f"v1:{variant.name}~adr~{bug}:{seed}:0:run", f"I1: the check ended in {type(error).__name__}: {error}"
-        return CrashReport(inconsistent=1, configurations={variant.name}, failures=[Inconsistency(line, problem)])
+        failure = Inconsistency(_line_of_run(variant, models[0], seed, bug), failure_sentence(error))
+        return CrashReport(inconsistent=1, configurations={variant.name}, failures=[failure])
+
+
+def _line_of_run(variant: Configuration, model: str, seed: int, bug: str) -> str:
+    """Return the replay line of a run that does not end as it should; probes of SINGLE_RUNS are for all models."""
+    model = "adr" if variant.size in SINGLE_RUNS else model
+    return f"v1:{variant.name}~{model}{f'~{bug}' if bug else ''}:{seed}:0:run"
 
 
 def _explore_states(
-    variant: Configuration, wrap: Wrap | None, models: tuple[str, ...] | None, effort: Effort, seed: int, bug: str, evidence: str
+    variant: Configuration, wrap: Wrap | None, models: tuple[str, ...], effort: Effort, seed: int, bug: str, evidence: str
 ) -> CrashReport:
     reference = reference_run(variant, seed)
     search = Search(reference, seed, wrap, effort, bug, evidence)
     started = perf_counter()
-    for model in models or safe_models():
+    for model in models:
         _explore(search, model)
         search.report.models.add(model)
         if search.failed:
@@ -95,7 +101,7 @@ def _explore_states(
 def _run_once(variant: Configuration, wrap: Wrap | None, seed: int, bug: str) -> CrashReport:
     """Run a probe of SINGLE_RUNS once, for all persistence models."""
     report, started = CrashReport(1, 1, 1, configurations={variant.name}), perf_counter()
-    line = f"v1:{variant.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
+    line = _line_of_run(variant, "", seed, bug)
     try:
         if problem := single_run_problem(variant, seed, wrap):
             report.inconsistent = 1

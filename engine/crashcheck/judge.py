@@ -15,7 +15,8 @@ from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import TABLE_START
 from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
 from ..persistence.recovery import RestoredState, Scan, recover
-from .budget import BREAKS, NoVerdict, processor_limited, with_counted_operations
+from .budget import BREAKS, NoVerdict, failure_sentence, processor_limited, with_counted_operations
+from .probes.answers import checked_state
 from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
 from .statement.stated_recovery import StatedOutcome, statement
 
@@ -45,21 +46,26 @@ class CrashVerdict:
         return self.problem.startswith("I9") and self.batch is not None
 
 
-def _limited(judge: Callable[State, CrashVerdict]) -> Callable[State, CrashVerdict]:
-    """Return the judge with a limit on processor time, beyond which the verdict is `no_verdict`."""
-    limited = processor_limited(judge)
+def limited(judge: Callable[State, CrashVerdict]) -> Callable[State, CrashVerdict]:
+    """Return the judge with a limit on processor time, beyond which the verdict is `no_verdict`.
+
+    An exception that comes out of the protocol is a verdict too.
+    """
+    limited_judge = processor_limited(judge)
 
     @wraps(judge)
     def judged(*args: State.args, **keywords: State.kwargs) -> CrashVerdict:
         try:
-            return limited(*args, **keywords)
+            return limited_judge(*args, **keywords)
         except NoVerdict as limit:
             return CrashVerdict(None, no_verdict=str(limit))
+        except BREAKS as error:
+            return CrashVerdict(None, failure_sentence(error))
 
     return judged
 
 
-@_limited
+@limited
 def judge(
     reference: ReferenceRun,
     image: bytes | bytearray,
@@ -82,7 +88,8 @@ def judge(
     if not lossy and (problem := two_live_logs(reference, image)):
         return CrashVerdict(None, f"I7: {problem}")
     try:
-        restored_state = recover(attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
+        counted_media = attach_counted(reference, media, wrap)
+        restored_state = checked_state(recover(counted_media, reference.layout, reference.log, reference.bound))
     except CannotRun as refusal:
         return CrashVerdict(None, wrong_refusal(outcome) if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
@@ -166,7 +173,7 @@ def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
 
-@_limited
+@limited
 def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
     """Recover, train to the end, lose power, and recover again (I3); return the verdict.
 
@@ -175,7 +182,7 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
         counted_media = attach_counted(reference, media, wrap)
-        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
+        restored_state = checked_state(recover(counted_media, reference.layout, reference.log, reference.bound))
         batch = restored_state.embedding_batch - reference.configuration.first_batch
         if problem := mismatch(reference, restored_state, acknowledged) or changed_again(
             reference, counted_media, restored_state
@@ -195,7 +202,7 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
 
 def changed_again(reference: ReferenceRun, media: Media, restored_state: RestoredState) -> str:
     """Return a sentence if a second recovery without a loss restores another state (I6), else ""."""
-    again = recover(media, reference.layout, reference.log, reference.bound, "always")
+    again = checked_state(recover(media, reference.layout, reference.log, reference.bound, "always"))
     states = [
         (state.embedding_batch, state.mlp_batch, state.reader_position, state.seed, state.table.tobytes(), state.mlp.tobytes())
         for state in (restored_state, again)
@@ -211,7 +218,7 @@ def in_use(reference: ReferenceRun) -> Iterator[int]:
     yield from range(TABLE_START, reference.layout.nbytes, LINE)
 
 
-@_limited
+@limited
 def judge_damaged(
     reference: ReferenceRun,
     image: bytes | bytearray,
@@ -239,7 +246,7 @@ def judge_damaged(
     outcome = statement(reference).outcome(lost_image, scan == "always", lost_lines)
     try:
         counted_media = attach_counted(reference, media, wrap)
-        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound, scan)
+        restored_state = checked_state(recover(counted_media, reference.layout, reference.log, reference.bound, scan))
     except CannotRun:
         return CrashVerdict(None, wrong_refusal(outcome), True)
     except BREAKS as error:

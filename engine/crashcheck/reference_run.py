@@ -22,6 +22,8 @@ from ..persistence.protocol import LogName, Position
 from ..persistence.records import PendingRecord, Stamp
 from ..persistence.replay import BatchChange
 from .budget import max_operations
+from .probes.answers import checked_layout
+from .statement.stated_medium import StatedMedium
 
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
@@ -258,7 +260,9 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
         )
     if variant.mixed:
         tables = [table.view(np.uint8) for table in tables]
+    stated_medium = StatedMedium(spans, variant.mixed, mlp_bytes, rows, variant.checked)
     place = layout_for(size.num_rows, spans if variant.mixed else columns * FLOAT32, mlp_bytes, rows, variant.checked)
+    place = checked_layout(place, stated_medium.nbytes)
     mlp_images = tuple(mlp.view(np.uint8)[:mlp_bytes] for mlp in mlps)
     return ReferenceRun(variant, place, tuple(tables), mlp_images, tuple(rows), spans)
 

@@ -15,7 +15,7 @@ from ..core.figures import count
 from ..errors import BadInput
 from ..persistence.models import domain
 from . import judge, second_crash, visit
-from .budget import NoVerdict
+from .budget import BREAKS, NoVerdict, failure_sentence
 from .judge import CrashVerdict
 from .probes import formatting
 from .probes.single_runs import single_run_problem
@@ -110,10 +110,13 @@ def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
 
     The state is computed again. Raises BadInput if the run has no such state.
     """
+    state = read_line(line)
     try:
-        return _replay(read_line(line), wrap)
+        return _replay(state, wrap)
     except NoVerdict as limit:
         return CrashVerdict(None, no_verdict=str(limit))
+    except BREAKS as error:
+        return CrashVerdict(None, failure_sentence(error))
 
 
 def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:

@@ -16,6 +16,7 @@ from ..registry import domain_names
 from . import judge, states
 from .budget import BREAKS, NoVerdict, processor_limited
 from .judge import CrashVerdict
+from .probes.answers import checked_state
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
 from .visit import Search, medium_power, visit
@@ -118,7 +119,7 @@ def after_recovery(
     observer = Observer(start, power, journal, is_lossy, point.maybe_dirty or announced)
     try:
         counted_media = judge.attach_counted(reference, observer.media, wrap)
-        restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
+        restored_state = checked_state(recover(counted_media, reference.layout, reference.log, reference.bound))
         journal.acknowledged = restored_state.embedding_batch - reference.configuration.first_batch
         observer.after_loss = False
         train(reference, counted_media, journal.acknowledged, journal, BATCHES_AFTER_RECOVERY)

@@ -18,7 +18,6 @@ from engine.crashcheck.second_crash import flag_states, spread
 from engine.crashcheck.statement.stated_recovery import StatedOutcome, statement
 from engine.crashcheck.visit import Effort, crash_points
 from engine.persistence import protocol, records
-from engine.persistence.layout import layout_for
 from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.models import MODELS
 from engine.persistence.recovery import recover
@@ -226,15 +225,13 @@ def test_a_hunt_without_evidence_goes_on_after_an_exception_and_names_first_what
     assert len(report.failures) == exploration.MORE_TRIES + 1 and report.caught_by() == "exception"
 
 
-@each("seam", ["protocol.format_media", "layout.layout_for"])
-def test_a_bug_that_breaks_the_check_itself_is_an_exception_and_no_traceback(seam, monkeypatch):
+@each("seam", ["persistence.protocol.format_media", "crashcheck.reference_run.layout_for"])
+@each("bug", ["a_bug", ""])
+def test_a_bug_that_breaks_the_check_itself_is_an_exception_and_no_traceback(seam, bug):
     def breaks(*_):
         raise KeyError("broken")
 
-    monkeypatch.setattr(f"engine.persistence.{seam}", breaks)
-    monkeypatch.setattr("engine.crashcheck.reference_run.layout_for", breaks if "layout" in seam else layout_for)
-    report = explore("undo", models=("adr",), effort=Effort(5), bug="a_bug")
-    assert report.caught_by() == "exception" and report.inconsistent
-    if "layout" in seam:
-        with pytest.raises(KeyError):
-            explore("undo", models=("adr",), effort=Effort(5))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(f"engine.{seam}", breaks)
+        report = explore("undo", models=("adr",), effort=Effort(5), bug=bug)
+    assert report.caught_by() == "exception" and report.inconsistent == 1

@@ -21,6 +21,7 @@ from ..reference_run import SEED, Configuration, Journal, ReferenceRun, Wrap, at
 from ..statement.stated_recovery import statement
 from ..states import CrashPoint, Observer
 from ..visit import medium_power
+from .answers import checked_state
 
 FORMER_CONTENTS = ("none", "the same configuration", "the same after a dirty shutdown", "the other log", "another layout")
 AFTER_LOSS = 2  # the former content of which the dirty shutdown has taken a word
@@ -114,6 +115,7 @@ def format_again(reference: ReferenceRun, media: Media) -> None:
     protocol.format_media(media, reference.layout, reference.values(START_BATCH), reference.mlps[mlp_batch], position)
 
 
+@judge.limited
 def judge_format(
     reference: ReferenceRun, image: bytes | bytearray, content: int, is_done: bool, wrap: Wrap | None = None
 ) -> CrashVerdict:
@@ -124,7 +126,8 @@ def judge_format(
     """
     media, outcome = FunctionalMedia(np.frombuffer(image, np.uint8)), statement(reference).outcome(image)
     try:
-        restored_state = recover(judge.attach_counted(reference, media, wrap), reference.layout, reference.log, reference.bound)
+        counted_media = judge.attach_counted(reference, media, wrap)
+        restored_state = checked_state(recover(counted_media, reference.layout, reference.log, reference.bound))
     except CannotRun as refusal:
         problem = f"I1: a formatted medium cannot be recovered: {refusal}" if is_done else judge.wrong_refusal(outcome)
         return CrashVerdict(None, problem or _second_format(reference, image, wrap), True)
