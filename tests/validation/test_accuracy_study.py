@@ -153,6 +153,27 @@ def test_another_plan_is_not_mixed_into_a_file(tmp_path):
         study_file.read_study(out)
 
 
+@each(
+    ("old", "new"),
+    [
+        ('"plan": {', '"plan": [{'),
+        ('"study": "accuracy"', '"study": "accurbcy"'),
+        ('"at_end": {"0"', '"at_end": {"8"'),
+        ('"at_recovery": {"0": {"auc"', '"at_recovery": {"0": {"buc"'),
+        ('"at_recovery": {"0": {"auc": 0', '"at_recovery": {"0": {"auc": "x", "a": 0'),
+        ('"at_end": {"0": {', '"at_end": ["0", {'),
+        ("[0, 1, 10", "[0, 1, 11"),
+        ('{"seed"', "[" * 100_000),
+    ],
+)
+def test_a_damaged_study_is_refused_in_a_sentence(old, new, tmp_path):
+    text = study_file.STORED_ACCURACY.read_text()
+    (tmp_path / "study").write_text(text.replace(old, new, 1))
+    assert old in text
+    with pytest.raises(BadFile, match="is not the file of an accuracy study"):
+        study_file.read_study(tmp_path / "study")
+
+
 def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
     out = tmp_path / "study"
     study_file.open_study(out, SMALL, "2026-11-21")

@@ -120,7 +120,10 @@ def read_study(path: Path) -> Study:
                 for name, field_value in header["plan"].items()
             }
         )
+        variants = {kind.reference, *getattr(plan, kind.variants_field)}
         seeds = {seed.seed: seed for seed in (_seed(kind, line, path) for line in lines)}
+        if any(seed.at_recovery.keys() != variants or seed.at_end.keys() != variants for seed in seeds.values()):
+            raise ValueError("a seed has not the variants of the plan")
         return Study(plan, header["date"], header["model_version"], seeds, header.get("code", ""))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move the file away.") from error
@@ -194,7 +197,11 @@ def _line(seed: Seed) -> str:
 def _seed(kind: StudyKind, line: str, path: Path) -> Seed:
     seed_fields = json_content(line, path)
     at_recovery, at_end = (
-        {kind.parse_variant(name): Score(**score) for name, score in seed_fields[moment].items()}
+        {kind.parse_variant(name): _score(score) for name, score in seed_fields[moment].items()}
         for moment in ("at_recovery", "at_end")
     )
     return Seed(seed_fields["seed"], seed_fields["twin"], at_recovery, at_end)
+
+
+def _score(score_fields: Mapping[str, Any]) -> Score:
+    return Score(**{measure: float(mean) for measure, mean in score_fields.items()})
