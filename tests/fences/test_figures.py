@@ -104,6 +104,7 @@ NEVER_ONE = {
     "{self.header.count(name)} columns",
     "{status.st_size} bytes",
     "{most_bytes} bytes",
+    "{nbytes} bytes",
     "{system_title(name)} runs",
 }
 NO_COUNT = re.compile(

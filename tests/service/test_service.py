@@ -330,7 +330,7 @@ def test_a_worker_is_nice_to_processes_of_other_sessions_too() -> None:
     with ProcessPoolExecutor(1, initializer=lower_priority, initargs=(os.getpid(),), **WORKERS) as pool:
         worker = pool.submit(os.getpid).result()
         assert autogroup(worker).split()[-2:] == ["nice", str(NICENESS)]
-        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+        assert os.getpriority(os.PRIO_PROCESS, worker) == min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)  # the most
     assert autogroup(os.getpid()) == own, "its owner's session is left as it was"
 
 
