@@ -23,10 +23,12 @@ PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
 DOCS := .venv/.ready-docs
-.PHONY: help setup run test test-one check lock house slow study bench golden docs
+# One after the other, by `make slow`; slow-release last, as it is the one that asks for the stamps of the others.
+JOBS := slow-engine slow-training slow-store slow-pages slow-oracles slow-release
+.PHONY: help setup run test test-one check lock house slow $(JOBS) study bench golden docs
 
 help: # list these targets
-	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*# ' '/^[a-z-]+:.*# / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(TEST) # the environment only: .venv with all that running, testing and checking need
 	@:
@@ -67,6 +69,7 @@ check: $(TEST) # format, lint, types, import layers, limits of size, names, docu
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/fences/test_house.py tests/fences/test_typed.py tests/fences/test_names.py tests/fences/test_patched_names.py tests/fences/test_documents.py tests/fences/test_locked.py
 	@$(BIN)/python scripts/pictures.py --check
+	@$(BIN)/python -m tests.stamps
 
 lock: $(TEST) # renew the hashes in locked/ after a change of requirements or constraints.txt; asks the package index
 	@sh scripts/lock.sh
@@ -74,9 +77,19 @@ lock: $(TEST) # renew the hashes in locked/ after a change of requirements or co
 house: $(TEST) # print the table of rooms: files, lines, lines of code
 	@$(BIN)/python -m tests.house
 
-slow: $(SLOW) $(COMPILED) # long suites, all cases, new examples (SEED= repeats them); installs PyTorch, TorchRec, libCacheSim, Dask
+slow: # the six jobs below, one after the other: long suites, all cases, new examples (SEED= repeats them); installs the peers
+	@failed=""; for job in $(JOBS); do $(MAKE) --no-print-directory $$job || failed="$$failed $$job"; done; \
+	[ -z "$$failed" ] || { echo "Failed:$$failed." >&2; exit 1; }
+
+slow-engine: # estimates, schedules, systems, sweeps, decisions: all that no other job has
+slow-training: # training, histories, data, full runs, validation
+slow-store: # store, service, faults, crash states, killed processes
+slow-pages: # every page, in the browser and without
+slow-oracles: # beside PyTorch, TorchRec, SimPy, libCacheSim and Dask
+slow-release: # the package under each Python, its oldest and newest requirements, commands, documents
+$(JOBS): $(SLOW) $(COMPILED)
 	@sh scripts/chromium.sh
-	@$(PYTEST) --all -m "slow or more" $${SEED:+--hypothesis-seed="$$SEED"} $(PARALLEL) --no-loadscope-reorder
+	@$(PYTEST) --job $@ --all -m "slow or more" $${SEED:+--hypothesis-seed="$$SEED"} $(PARALLEL) --no-loadscope-reorder
 
 study: $(COMPILED) # the accuracy studies anew, 55 minutes on two free cores; they keep finished seeds
 	@$(BIN)/python -m engine study accuracy

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.cases import SELECTION, mentions
+from tests.stamps import JOBS, Costs
 
 FOLDER = Path(__file__).parent / "golden"
 settings.register_profile("test", max_examples=40, deadline=None, derandomize=True, print_blob=True)
@@ -22,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the switches of `make golden`, `make slow` and `make test-one`."""
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
     parser.addoption("--all", action="store_true", help="all cases of each test, and new examples, whose seed is printed")
+    parser.addoption(
+        "--job", choices=JOBS, help="only the test files of one job of `make slow`; a run of them all writes its stamp"
+    )
     parser.addoption("--about", metavar="NAME", help="only what concerns one system, device, fault, metric, knob, ...")
 
 
@@ -34,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("slow" if SELECTION.all else "test")
     if name := config.getoption("--about"):
         SELECTION.words, SELECTION.device = words_of_name(name)
+    config.pluginmanager.register(Costs(config), "costs")
 
 
 @pytest.hookimpl(trylast=True)
@@ -74,7 +79,8 @@ def words_of_name(name: str) -> tuple[frozenset[str], bool]:
 
 def seed(config: pytest.Config) -> str:
     """Return the sentence that says how to draw the same examples again."""
-    return f"Examples are new ones; to draw the same again: make slow SEED={config.getoption('hypothesis_seed')}"
+    command = f"make {config.getoption('job') or 'slow'} SEED={config.getoption('hypothesis_seed')}"
+    return f"Examples are new ones; to draw the same again: {command}"
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,7 +9,7 @@ import pytest
 from packaging.version import Version
 
 from engine.version import LINK, MODEL
-from tests import ROOT
+from tests import ROOT, stamps
 from tests.cases import each
 from tests.fences.test_documents import PICTURE_SCRIPT
 
@@ -28,6 +28,11 @@ def tags(*options: str) -> list[str]:
     except (OSError, subprocess.CalledProcessError):
         return []
     return [tag for tag in listed if TAG.fullmatch(tag)]
+
+
+def is_release(version: str, changelog: str) -> bool:
+    """Return whether the newest section of the change log is a version's, and not Unreleased."""
+    return SECTION.findall(changelog)[0][0] == version
 
 
 def disagreements(version: str, changelog: str, all_tags: Sequence[str], tags_of_commit: Sequence[str]) -> list[str]:
@@ -57,8 +62,17 @@ def test_version_change_log_and_tags_agree() -> None:
 
 @pytest.mark.slow
 def test_a_release_shows_no_picture_of_an_earlier_model_version() -> None:
-    is_release = SECTION.findall(CHANGELOG)[0][0] == VERSION
-    assert not is_release or PICTURE_SCRIPT.older_pictures() == []
+    assert not is_release(VERSION, CHANGELOG) or PICTURE_SCRIPT.older_pictures() == []
+
+
+def open_jobs_of_release(version: str, changelog: str, job: str | None, open_jobs: Sequence[str]) -> list[str]:
+    """Return the sentences on slow jobs that a release must not have; a job that runs now has its stamp at its end."""
+    return [sentence for sentence in open_jobs if is_release(version, changelog) and sentence.split()[0] != job]
+
+
+@pytest.mark.slow
+def test_a_release_has_a_green_stamp_of_each_slow_job(request: pytest.FixtureRequest) -> None:
+    assert open_jobs_of_release(VERSION, CHANGELOG, request.config.getoption("--job"), stamps.open_jobs()) == []
 
 
 def test_each_heading_of_the_change_log_is_a_section_and_the_newest_has_the_versions_of_the_code() -> None:
@@ -97,3 +111,10 @@ def test_a_disagreement_is_a_sentence(case: tuple[str, str, list[str], list[str]
     *given, words = case
     found = disagreements(*given)
     assert any(words in sentence for sentence in found) if words else found == []
+
+
+def test_a_missing_or_red_stamp_fails_a_release_and_no_other_commit() -> None:
+    sentences = ["slow-store has no stamp; ...", "slow-release failed 1 of 9 tests at commit 0123abcd; ..."]
+    assert open_jobs_of_release("1.0.0", FIRST, None, sentences) == sentences
+    assert open_jobs_of_release("1.0.0", FIRST, "slow-release", sentences) == sentences[:1]
+    assert open_jobs_of_release("1.0.0", OPEN + FIRST, None, sentences) == []
