@@ -177,9 +177,9 @@ class Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, None, None]:
-        """Write the stamp, once the workers have ended; a run that was broken off can only prove a failure."""
+        """Write the stamp, once the workers have ended; a run that was broken off proves nothing but a failure."""
         yield
-        ended = exitstatus == pytest.ExitCode.OK or self.failed
+        ended = self.failed or (self.passed and exitstatus == pytest.ExitCode.OK)
         if self.job and not self.is_worker and not self.obstacle and ended:
             stamp = {
                 "commit": self.commit,

@@ -186,6 +186,7 @@ def run(root: Path, exit_status: int, *outcomes: str, **switches: object) -> dic
 
 def test_a_failure_makes_a_stamp_red_even_of_a_run_that_was_broken_off(suite: Path) -> None:
     assert run(suite, 2, "passed") is None
+    assert run(suite, 0) is None  # tests that are only collected prove nothing
     stamp = run(suite, 1, "passed", "failed", "passed", "skipped")
     assert stamp and (stamp["passed"], stamp["failed"]) == (2, 1)
     stamp = run(suite, 2, "failed")
@@ -231,6 +232,15 @@ def job(root: Path, *switches: str) -> None:
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     command = [sys.executable, "-B", "-c", code, str(ROOT), "--job", "slow-store", "--all", "-m", stamps.MARKS]
     subprocess.run([*command, "--hypothesis-seed=7", *switches], cwd=root, capture_output=True)
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_imported_makes_the_stamp_red(suite: Path) -> None:
+    (suite / "tests/store/test_store.py").write_text("raise ImportError\n", encoding="utf-8")
+    commit(suite)
+    job(suite, "-n", "1")
+    stamp = stamps.stamps(suite)["slow-store"]
+    assert (stamp["passed"], stamp["failed"]) == (0, 1)
 
 
 @pytest.mark.slow
