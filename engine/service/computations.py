@@ -106,7 +106,7 @@ def _note_stopped(store: sqlite3.Connection, stopped: Iterable[tuple[str, str]])
     Delete the oldest progress.
     """
     store.executemany("UPDATE progress SET snapshot = json_set(snapshot, '$.note', ?) WHERE key = ?", stopped)
-    newest = f"SELECT key FROM progress ORDER BY updated DESC LIMIT {MOST_STOPPED}"
+    newest = f"SELECT key FROM progress ORDER BY rowid DESC LIMIT {MOST_STOPPED}"
     runs = "SELECT key FROM claims WHERE ending IS NULL"
     store.execute(f"DELETE FROM progress WHERE key NOT IN ({newest}) AND key NOT IN ({runs})")
 

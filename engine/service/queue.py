@@ -10,10 +10,22 @@ from .. import version
 from ..scenario.keys import Fidelity
 from ..store.database import OPEN, transaction
 from ..store.requests import adopt, withdraw
+from ..store.status import LOOKED_AT
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
 OWN_LIVE = f"{LIVE} AND code = ?"
 SUSPECTED_TOGETHER = 64
+SHORTEST_JUMP_SECONDS = 1.0  # of a clock that was set; smaller steps matter to nothing that is shown
+# Moments of work in hand, by table and column: of unfinished requests, and of the points by which the time left is foreseen.
+_NEWEST = f"SELECT key FROM claims WHERE id > (SELECT max(id) FROM claims) - {LOOKED_AT}"
+_UNFINISHED = "state IN ('arriving', 'queued', 'running')"
+MOMENTS = (
+    ("requests", "lease_until", _UNFINISHED),
+    ("requests", "started", _UNFINISHED),
+    ("claims", "started", f"id > (SELECT max(id) FROM claims) - {LOOKED_AT}"),
+    ("results", "created", f"key IN ({_NEWEST})"),
+    ("trainings", "created", f"class IN (SELECT class FROM points WHERE key IN ({_NEWEST}))"),
+)
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,39 @@ def newest_has_other_code(store: sqlite3.Connection) -> bool:
     return row is not None and row[0] != version.CODE
 
 
+class ClockWatch:
+    """The watch over the computer's clock, which somebody may set while work is in hand.
+
+    The moments of the work are set with it. So a lease ends when it would have ended, and the time left is that of the work.
+    Moments of work that ended earlier stay.
+    """
+
+    def __init__(self) -> None:
+        self.clock_seconds, self.steady_seconds = time.time(), time.monotonic()
+
+    def look(self, store: sqlite3.Connection) -> None:
+        """Move the moments in the store by the clock's jump since the last look.
+
+        Without a jump, nothing is written.
+        """
+        clock_seconds, steady_seconds = time.time(), time.monotonic()
+        elapsed = steady_seconds - self.steady_seconds
+        jump = clock_seconds - self.clock_seconds - elapsed
+        if abs(jump) >= SHORTEST_JUMP_SECONDS:
+            with transaction(store):
+                for table, column, condition in MOMENTS:
+                    is_earlier = f"{column} NOT BETWEEN ?2 AND ?3"  # not written since the jump
+                    change = f"UPDATE {table} SET {column} = {column} + ?1 WHERE {condition} AND {is_earlier}"
+                    store.execute(change, (jump, clock_seconds - elapsed, clock_seconds))
+                _end_future(store)
+        self.clock_seconds, self.steady_seconds = clock_seconds, steady_seconds
+
+
+def _end_future(store: sqlite3.Connection) -> None:
+    """Date requests of a later time, as a clock that was set back leaves them, to now: the newest request is to be known."""
+    store.execute(f"UPDATE requests SET created = ?1 WHERE {_UNFINISHED} AND created > ?1", (time.time(),))
+
+
 def start_request(store: sqlite3.Connection, request: int) -> None:
     """Set a queued request to running, with the time of its start.
 
@@ -135,3 +180,4 @@ def resume_requests(store: sqlite3.Connection) -> None:
         with transaction(store):
             adopt(store, request)
     withdraw(store, "lease_until <", time.time())  # their submitting process died in the middle
+    _end_future(store)

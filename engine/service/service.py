@@ -80,12 +80,13 @@ def _serve(
     request: int | None,
 ) -> None:
     """Send due chunks, wait for an answer, and repeat until the service is to end."""
-    idle_since, next_look = time.monotonic(), 0.0
+    idle_since, next_look, clock = time.monotonic(), 0.0, queue.ClockWatch()
     while True:
         try:
             if (
                 clock_seconds := time.monotonic()
             ) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
+                clock.look(store)
                 end_requests(store)
                 care.tend()
                 if (request and has_ended(store, request)) or queue.newest_has_other_code(store) or care.is_moved:

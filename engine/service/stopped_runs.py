@@ -5,6 +5,7 @@ show damage. Only the code that wrote a file reads it, with the same kernels and
 the run begins again.
 """
 
+import fcntl
 import io
 import json
 import os
@@ -33,7 +34,6 @@ from ..units import MiB
 MOST_BYTES = 256 * MiB  # of one run's arrays
 MOST_FILES = 4
 MOST_SECONDS = 1.5  # to write a file: workers that do not stop soon are ended
-ABANDONED_SECONDS = 60.0  # a file that is half written for longer is of a dead worker
 TOO_LARGE = f"what it had learned takes more than {count(MOST_BYTES / MiB)} MiB and is not kept"
 NO_ROOM = "what it had learned could not be written beside the store: the disk is full or slow"
 ARRAY = "array"  # JSON's name for one of the archive's arrays
@@ -85,7 +85,7 @@ class StoppedRunFile:
             make_private_folder(self.folder)
             with _Timely(part) as file:
                 np.savez(file, allow_pickle=False, content=np.frombuffer(content, np.uint8), **_archive_arrays(arrays))
-            os.replace(part, self.path)
+                os.replace(part, self.path)
             self._tidy()
         except OSError:
             with suppress(OSError):
@@ -111,12 +111,18 @@ class StoppedRunFile:
             return None
 
     def _tidy(self) -> None:
-        """Delete old files beyond MOST_FILES, and files that a dead worker left half written."""
-        for file in sorted(self.folder.glob("*.npz"), key=_modified_seconds, reverse=True)[MOST_FILES:]:
+        """Delete old files beyond MOST_FILES, and files that a dead worker left half written.
+
+        Files of a later time, as a clock that was set back leaves them, count as those of now, and the newest file stays.
+        """
+        clock_seconds = _modified_seconds(self.path)
+        for file in (later for later in self.folder.glob("*.npz") if _modified_seconds(later) > clock_seconds):
+            os.utime(file, (clock_seconds, clock_seconds))
+        newest_first = sorted(self.folder.glob("*.npz"), key=lambda file: (file != self.path, -_modified_seconds(file)))
+        for file in newest_first[MOST_FILES:]:
             file.unlink(missing_ok=True)
-        for file in self.folder.glob("*.part"):
-            if not 0 <= time.time() - _modified_seconds(file) < ABANDONED_SECONDS:
-                file.unlink(missing_ok=True)
+        for file in filter(_is_abandoned, self.folder.glob("*.part")):
+            file.unlink(missing_ok=True)
 
 
 class _Timely(io.FileIO):
@@ -124,6 +130,7 @@ class _Timely(io.FileIO):
 
     def __init__(self, path: Path) -> None:
         super().__init__(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+")
+        fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.end = time.monotonic() + MOST_SECONDS
 
     def write(self, content: Any, /) -> int:
@@ -135,6 +142,14 @@ class _Timely(io.FileIO):
                 raise OSError("The file takes too long to write.")
             rest = rest[super().write(rest[: 1 << 22]) or 0 :]
         return size
+
+
+def _is_abandoned(file: Path) -> bool:
+    """Return whether no living worker writes a file: a writer holds its lock."""
+    with suppress(OSError), file.open("rb") as part:
+        fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _modified_seconds(file: Path) -> float:

@@ -340,9 +340,10 @@ def end_requests(store: sqlite3.Connection) -> None:
         has_results = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {FINISHED})"
         change = f"UPDATE requests SET state = CASE WHEN {has_results} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
         store.execute(change, (clock_seconds,))
-    too_long = f"{LIVE} AND lease_until > ?"
-    if store.execute(f"SELECT 1 FROM requests WHERE {too_long}", (clock_seconds + LEASE_SECONDS + 1,)).fetchone():
-        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {LIVE} AND lease_until > ?1", (clock_seconds + LEASE_SECONDS,))
+    held = f"({LIVE} OR state = 'arriving')"
+    too_long = f"SELECT 1 FROM requests WHERE {held} AND lease_until > ?"
+    if store.execute(too_long, (clock_seconds + LEASE_SECONDS + 1,)).fetchone():
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {held} AND lease_until > ?1", (clock_seconds + LEASE_SECONDS,))
     expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
     if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (clock_seconds,)).fetchone():
         store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (clock_seconds,))

@@ -102,7 +102,7 @@ def status(path: Path, request: int) -> RequestStatus:
     if (
         method != "full" and state == "running" and done_count > reused
     ):  # at the pace so far, without points that were finished before
-        foreseen = (time.time() - started) / (done_count - reused) * (total - done_count)
+        foreseen = max(time.time() - started, 0.0) / (done_count - reused) * (total - done_count)
     return RequestStatus(
         request, method, state, total, done_count, failed, foreseen if state == "running" else None, running, note
     )
@@ -141,7 +141,8 @@ def _running(store: sqlite3.Connection, request: int, limit: int) -> tuple[Runni
     )
     clock_seconds = time.time()
     return tuple(
-        RunningPoint(name, clock_seconds - started, from_json(json.loads(text)) if text else None) for name, started, text in rows
+        RunningPoint(name, max(clock_seconds - started, 0.0), from_json(json.loads(text)) if text else None)
+        for name, started, text in rows
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BadInput
+from engine.run.progress import Progress
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, queue, service
@@ -22,7 +23,7 @@ from engine.store import requests, status
 from engine.store.database import open_store
 from engine.store.requests import AT_ONCE, Limit
 from tests import ROOT
-from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios
+from tests.service_fakes import COMPUTE, KILLER, ask, computing_here, scenario, scenarios
 
 
 def serve(store: Path, jobs: int = 2) -> None:
@@ -255,3 +256,91 @@ def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monke
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[3] < 2 * peaks[2]  # keys alone of all points, a hundred bytes each, would be more
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds by which the computer's clock is set forward; only the list's sum counts."""
+    jumps, time_of_day = [0.0], time.time
+    monkeypatch.setattr(time, "time", lambda: time_of_day() + sum(jumps))
+    return jumps
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_clock_that_is_set_while_an_owner_computes_changes_no_lease_no_time_left_and_no_order(
+    store: Path, clock: list[float], jump: float
+) -> None:
+    mine = requests.submit(store, scenarios(range(4)), "estimate")
+    full = requests.submit(store, scenarios([8, 9]), "full")
+    fed = Fed(store, 1)
+    connection, watch = fed.feed.store, queue.ClockWatch()
+    names = [key(one, "estimate") for one in scenarios(range(4))]
+    assert computations.claim_points(connection, mine, names) == names
+    running = [key(one, "full") for one in scenarios([8, 9])]
+    assert computations.claim_points(connection, full, running) == running
+    connection.execute("UPDATE requests SET started = started - 100")
+    connection.execute("UPDATE claims SET started = started - 100")
+    computations.close_claims(connection, [(names[0], "kept", "{}"), (running[0], "kept", "{}")])
+    computations.report_progress(connection, running[1], Progress(1, 2))
+
+    def seen() -> list[float | None]:
+        views = [status.status(store, request) for request in (mine, full)]
+        leases = [float(str(lease)) - time.time() for (lease,) in ask(store, "SELECT lease_until FROM requests")]
+        return [*leases, *(view.eta_seconds for view in views), *(point.seconds for view in views for point in view.running)]
+
+    before = seen()
+    clock.append(jump)
+    for _ in range(2):
+        watch.look(connection)
+        requests.end_requests(connection)
+        assert seen() == pytest.approx(before, abs=5.0)
+    ask(store, "UPDATE requests SET code = 'other' WHERE id = ?", requests.submit(store, scenarios([7]), "full"))
+    assert queue.newest_has_other_code(connection)
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_the_owner_looks_for_a_clock_that_was_set(
+    store: Path, clock: list[float], jump: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computing_here(monkeypatch)
+    compute = LocalPool.send
+
+    def send(*words):  # type: ignore[no-untyped-def]
+        clock.extend([jump] * (len(clock) == 1))
+        compute(*words)
+
+    requests.submit(store, scenarios(range(100)), "full")
+    service.serve(store, 1, 0.0, COMPUTE)
+    requests.submit(store, scenarios(range(100, 300)), "full")
+    monkeypatch.setattr(LocalPool, "send", send)
+    service.serve(store, 1, 0.0, COMPUTE)
+    assert len(clock) == 2
+    (seconds,) = ask(store, "SELECT ended - started FROM requests WHERE id = 2")[0]
+    assert 0.0 < float(str(seconds)) < 60.0
+
+
+def test_viewers_never_see_less_than_no_time(store: Path, clock: list[float]) -> None:
+    request = requests.submit(store, scenarios(range(4)), "estimate")
+    fed = Fed(store, 1)
+    names = [key(one, "estimate") for one in scenarios(range(4))]
+    computations.claim_points(fed.feed.store, request, names)
+    computations.close_claims(fed.feed.store, [(names[0], "kept", "{}")])
+    clock.append(-3600.0)  # and the owner has not yet seen it
+    view = status.status(store, request)
+    assert view.eta_seconds == 0.0 and [point.seconds for point in view.running] == [0.0]
+
+
+def test_a_request_that_never_arrived_and_requests_of_a_later_time_keep_their_order_after_a_clock_set_back(
+    store: Path, clock: list[float]
+) -> None:
+    mine = requests.submit(store, scenarios([1]), "full")
+    requests.submit(store, scenarios([2]), "full")
+    ask(store, "UPDATE requests SET state = 'arriving' WHERE id != ?", mine)
+    clock.append(-3600.0)
+    with open_store(store) as connection:
+        queue.resume_requests(connection)
+        requests.end_requests(connection)
+        assert [float(str(row[0])) - time.time() <= 121 for row in ask(store, "SELECT lease_until FROM requests")] == [True] * 2
+        other = requests.submit(store, scenarios([3]), "full")
+        ask(store, "UPDATE requests SET code = 'other' WHERE id = ?", other)
+        assert queue.newest_has_other_code(connection)

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,6 +115,29 @@ def test_the_oldest_files_go_and_a_large_run_is_not_kept(file, run, monkeypatch)
     assert len(list(file.folder.iterdir())) == stopped_runs.MOST_FILES
     monkeypatch.setattr(stopped_runs, "MOST_BYTES", 1000)
     assert files[-1].save(run) == stopped_runs.TOO_LARGE and files[-1].batch() is None
+
+
+def test_after_a_clock_was_set_back_the_newest_files_stay_and_the_oldest_go(file, run):
+    files = [StoppedRunFile(file.store, f"{number:032x}") for number in range(2 * stopped_runs.MOST_FILES)]
+    for number, each in enumerate(files):
+        assert each.save(run) == ""
+        if number < stopped_runs.MOST_FILES:
+            later = time.time() + 3000 + number
+            os.utime(each.path, (later, later))
+        assert each.batch() == 3, "just written"
+        time.sleep(0.01)
+    assert [each.batch() for each in files[-3:]] == [3] * 3
+
+
+def test_a_file_that_a_living_worker_writes_stays_whatever_the_clock_says(file, run):
+    file.folder.mkdir(parents=True)
+    writing, abandoned = file.folder / "living.1.part", file.folder / "dead.2.part"
+    with stopped_runs._Timely(writing):
+        abandoned.write_bytes(b"half")
+        for seconds in (time.time() - 3600, time.time() + 3600):
+            os.utime(writing, (seconds, seconds))
+            assert file.save(run) == ""
+            assert writing.exists() and not abandoned.exists()
 
 
 @pytest.mark.parametrize("trouble", ["full", "slow", "no folder"])
