@@ -79,8 +79,8 @@ def open_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tup
     full_attempt = attempt(pairs)
     if isinstance(full_attempt, links.OpenedLink):
         return full_attempt, ()
-    for index, pair in enumerate(pairs):
-        attempt_without = attempt([*pairs[:index], *pairs[index + 1 :]])
+    for pair in reversed(_in_dependency_order(pairs)):  # the preset last: many parameters mean little without it
+        attempt_without = attempt([other for other in pairs if other is not pair])
         if isinstance(attempt_without, links.OpenedLink):
             return attempt_without, (_left_out_sentence(pair, full_attempt),)
     kept_pairs: Pairs = []

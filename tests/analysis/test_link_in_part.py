@@ -66,3 +66,9 @@ def test_a_value_that_is_good_only_with_a_later_one_is_taken_beside_two_bad_ones
         [("preset", "dlrm-kaggle"), ("model.embedding_dim", "64"), ("model.interaction", "concat"), *bad]
     )
     assert opened.scenario.model.embedding_dim == 64 and len(left_out) == 2
+
+
+def test_a_knob_that_contradicts_the_preset_is_left_out_and_not_the_preset():
+    opened, left_out = open_in_part([("preset", "meta-856"), ("machine.num_gpus", "24")])
+    assert (opened.preset, opened.scenario) == ("meta-856", preset("meta-856").scenario)
+    assert len(left_out) == 1 and left_out[0].startswith("Left out of the link, machine.num_gpus=24: ")
