@@ -11,7 +11,6 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from multiprocessing import current_process
 from pathlib import Path
@@ -20,8 +19,12 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ..errors import BadFile
+from ..paths import open_regular
+
 MAX_FILE_BYTES = 1 << 26  # the largest kernel of the engine takes less than 1 MiB
 DIGEST_NBYTES = sha256().digest_size
+PRINTED_TOPICS: set[str] = set()
 REMEDY = "set NUMBA_CACHE_DIR to a folder of your own, or kernels are compiled in each process, some twenty seconds each time."
 
 
@@ -34,12 +37,9 @@ class CertifiedFiles(IndexDataCacheFile):
         A file that is not as it was written is removed.
         """
         path = self._path(key)
-        try:
-            content = _own_bytes(path)
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return None
-        except OSError:
-            content = b""
+        content = _own_bytes(path)
         certificate, payload = content[:DIGEST_NBYTES], content[DIGEST_NBYTES:]
         if certificate != self._certificate(path, payload):
             _say_once("damaged", f"The kept kernel {path} is damaged or foreign; it is removed, and the kernel is compiled anew.")
@@ -111,23 +111,18 @@ def _require_own_folder(folder: Path) -> None:
 
 
 def _own_bytes(path: Path) -> bytes:
-    """Return the bytes of a regular file that only this user or root may write; raises OSError."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would wait for its writer
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        is_own = status.st_uid in (0, os.geteuid()) and not status.st_mode & stat.S_IWOTH
-        if not is_own or not stat.S_ISREG(status.st_mode):
-            raise PermissionError(f"{path} is no file of this user")
-        return file.read(MAX_FILE_BYTES)
-
-
-@cache
-def _topics() -> set[str]:
-    return set()
+    """Return the bytes of a regular file that only this user or root may write; b"" of any other."""
+    try:
+        with open_regular(path, MAX_FILE_BYTES) as file:
+            status = os.fstat(file.fileno())
+            is_own = status.st_uid in (0, os.geteuid()) and not status.st_mode & stat.S_IWOTH
+            return file.read() if is_own else b""
+    except (BadFile, OSError):
+        return b""
 
 
 def _say_once(topic: str, sentence: str) -> None:
     """Print a sentence on standard error, unless this process has printed one on its topic."""
-    if topic not in _topics():
-        _topics().add(topic)
+    if topic not in PRINTED_TOPICS:
+        PRINTED_TOPICS.add(topic)
         print(sentence, file=sys.stderr)

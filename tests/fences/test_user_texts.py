@@ -56,7 +56,6 @@ OPENED = {
     "engine/store/files.py": "the store",
     "engine/store/owner.py": "the store",
     "engine/version.py": "our sources",
-    "engine/core/kernel_files.py": "kept kernels",
     "engine/workload/readers/traces/unpacking.py": "a file that we have unpacked",
     "pages/data_page/uploads.py": "an upload that we have stored",
     "pages/answers/stored_uploads.py": "an upload that we have stored",
