@@ -14,9 +14,12 @@ from tests.seeded_bugs.broken_media import MediumWrapper
 
 
 class StoresAreIssuedLastWordFirst(MediumWrapper):
-    """Between two fences the protocol relies on no order, not even inside a flag."""
+    """Between two fences the protocol relies on no order, not even inside a flag; only a store of a whole line repairs it."""
 
     def store(self, address, content):
+        if self.poisoned(address, content.size):
+            self.media.store(address, content)
+            return
         for offset in reversed(range(0, content.size, WORD)):
             self.media.store(address + offset, content[offset : offset + WORD])
 
