@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import ROOT
 from tests.mutants import Place, draw, mutate, places
 
@@ -62,43 +64,71 @@ def noted(tree: Path, path: Path) -> dict[str, Any]:
     return {test: measurement for test, measurement in current.items() if measurement}
 
 
-def measure(tree: Path, path: Path, limit: float) -> None:
-    """Run each test file alone, for at most `limit` seconds, and note its time and the functions of the engine that it calls."""
-    measurements = noted(tree, path)
-    for test in files_of_tests(tree):
-        if test not in measurements:
-            calls = path.with_suffix(".calls")
-            calls.unlink(missing_ok=True)
-            began = time.monotonic()
-            _pytest(tree, [test, "-p", "tests.mutation"], limit, {"MUTATION_CALLS": str(calls)})
-            functions = calls.read_text().split("\n") if calls.exists() else []
-            measurements[test] = {"seconds": round(time.monotonic() - began, 1), "calls": functions}
-            path.write_text(json.dumps(measurements, indent=0))
+def measure(tree: Path, path: Path) -> None:
+    """Run the first tier once, and note of each test file its seconds and the functions of the engine that it calls."""
+    notes = path.with_suffix(".notes")
+    shutil.rmtree(notes, ignore_errors=True)
+    notes.mkdir(parents=True)
+    command = [sys.executable, "-m", "pytest", "-m", FIRST_TIER, "-p", "tests.mutation", "-n", "auto", "--dist", "loadfile"]
+    subprocess.run(command, cwd=tree, env=os.environ | {"MUTATION_NOTES": str(notes.resolve())})
+    measurements: dict[str, Any] = {}
+    for line in (line for file in sorted(notes.iterdir()) for line in file.read_text().splitlines()):
+        test, seconds, *calls = json.loads(line)
+        measurement = measurements.setdefault(test, {"seconds": 0.0, "calls": []})
+        measurement["seconds"] = round(measurement["seconds"] + seconds, 1)
+        measurement["calls"] = sorted({*measurement["calls"], *calls})
+    path.write_text(json.dumps(measurements, indent=0))
 
 
-def pytest_configure() -> None:
-    """Note, as a plugin of pytest, each function of the engine that is called, without following its lines."""
-    noted: set[Any] = set()
-    calls, root = Path(os.environ["MUTATION_CALLS"]), f"{Path.cwd()}{os.sep}"
+class Notes:
+    """A plugin of pytest that notes each function of the engine that a test file calls, without following its lines."""
 
-    def call(frame: Any, event: str, arg: Any) -> None:
-        code = frame.f_code
-        if code not in noted:
-            noted.add(code)
-            if code.co_filename.startswith(f"{root}engine"):
-                with calls.open("a") as file:
-                    file.write(f"{code.co_filename.removeprefix(root)}:{code.co_qualname}\n")
+    def __init__(self, path: Path) -> None:
+        self.path, self.root = path, f"{Path.cwd()}{os.sep}"
+        self.calls: set[Any] = set()  # of the file that runs
+        self.file, self.start = "", 0.0
 
-    threading.settrace(call)
-    sys.settrace(call)
+    def trace(self, frame: Any, event: str, arg: Any) -> None:
+        """Note what is called."""
+        self.calls.add(frame.f_code)
+
+    def pytest_sessionstart(self) -> None:
+        """Follow this thread and those that it starts."""
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Write down a file's calls when the next one begins."""
+        if (file := nodeid.split("::")[0]) != self.file:
+            self.write()
+            self.file, self.start = file, time.monotonic()
+            self.calls.clear()
+
+    def write(self) -> None:
+        """Add a line: the file, its seconds, its calls."""
+        codes = (code for code in self.calls.copy() if code.co_filename.startswith(f"{self.root}engine"))
+        names = sorted({f"{code.co_filename.removeprefix(self.root)}:{code.co_qualname}" for code in codes})
+        if self.file:
+            with self.path.open("a") as lines:
+                lines.write(json.dumps([self.file, round(time.monotonic() - self.start, 2), *names]) + "\n")
+
+    def pytest_sessionfinish(self) -> None:
+        """Write down the last file's calls."""
+        sys.settrace(None)
+        self.write()
 
 
-def _pytest(tree: Path, arguments: list[str], limit: float, environment: dict[str, str] | None = None) -> str:
+def pytest_configure(config: pytest.Config) -> None:
+    """Note calls where tests run: in each worker."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(Notes(Path(os.environ["MUTATION_NOTES"]) / str(os.getpid())))
+
+
+def _pytest(tree: Path, arguments: list[str], limit: float) -> str:
     """Run pytest in a checkout; return "" if all passed, else the first failing test, or "time" past the limit."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", FIRST_TIER, *arguments]
-    with subprocess.Popen(
-        command, cwd=tree, env=os.environ | (environment or {}), stdout=-1, stderr=-2, text=True, start_new_session=True
-    ) as run:
+    with subprocess.Popen(command, cwd=tree, stdout=-1, stderr=-2, text=True, start_new_session=True) as run:
         try:
             output = run.communicate(timeout=limit)[0]
         except subprocess.TimeoutExpired:
@@ -146,13 +176,13 @@ def main() -> None:
     parser.add_argument("--mutants", type=Path, help="a file of mutants' names, one a line, in place of a draw")
     parser.add_argument("--tests", nargs="+", help="test files, in place of those that run the mutant's place")
     parser.add_argument("--budget", type=float, default=300, help="seconds after which no further test file is begun")
-    parser.add_argument("--measure", type=float, metavar="SECONDS", help="first note what each test file calls within so long")
+    parser.add_argument("--measure", action="store_true", help="first note what each test file calls")
     parser.add_argument("--calls", type=Path, default=Path("build/mutation-calls.json"), help="where that is noted")
     parser.add_argument("--out", type=Path, default=Path("build/mutation.json"), help="where results are written")
     a = parser.parse_args()
     a.calls.parent.mkdir(exist_ok=True)
     if a.measure:
-        measure(a.tree, a.calls, a.measure)
+        measure(a.tree, a.calls)
     place_by_name = places(a.tree)
     trees = [place_by_name, *([places(a.other)] if a.other else [])]
     names = a.mutants.read_text().splitlines() if a.mutants else draw(trees, a.seed, a.count)
