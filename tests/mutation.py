@@ -92,14 +92,11 @@ class Notes:
         """Note what is called."""
         self.calls.add(frame.f_code)
 
-    def pytest_sessionstart(self) -> None:
-        """Follow this thread and those that it starts."""
-        threading.settrace(self.trace)
-        sys.settrace(self.trace)
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write down a file's calls when the next one begins."""
+        """Follow this thread and those that it starts; write down a file's calls when the next one begins."""
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)  # for each test anew: some tests, and hypothesis, set it themselves
         if (file := nodeid.split("::")[0]) != self.file:
             self.write()
             self.file, self.start = file, time.monotonic()
