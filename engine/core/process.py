@@ -3,11 +3,11 @@
 import os
 import sys
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from io import TextIOWrapper
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..errors import NoRoom
 from ..units import GiB
@@ -43,8 +43,14 @@ def require_memory(nbytes: float, subject: str, remedy: str) -> None:
 
 def single_thread() -> AbstractContextManager[object]:
     """Limit every BLAS and OpenMP pool to one thread during the block."""
-    limited: AbstractContextManager[object] = threadpool_limits(limits=1)
+    limited: AbstractContextManager[object] = _thread_pools(len(sys.modules)).limit(limits=1)
     return limited
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(num_modules: int) -> ThreadpoolController:
+    """Return the thread pools of the libraries of so many imported modules; each import may bring a further pool."""
+    return ThreadpoolController()
 
 
 class ClosedStream(TextIOWrapper):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 
 from engine.commands import sweep_tables
 from engine.commands.sweep_arguments import SweepQuestions
+from engine.core import process
 from engine.core.arithmetic import MAX_KERNEL_LETTERS, arithmetic, remaining_share, total
 from engine.core.points.per_point import PerPoint
 from engine.errors import BadLink
@@ -41,6 +43,16 @@ def test_a_total_rounds_after_each_addition_whatever_the_python(terms, expected)
     assert repr(total(iter(terms))) == repr(expected)
     columns = total([PerPoint(np.array([term, 2.0 * term])) for term in terms])
     assert not terms or columns.values.tolist() == [expected, 2.0 * expected]
+
+
+def test_a_thread_pool_that_an_import_brings_is_limited_too(monkeypatch):
+    looks = []
+    monkeypatch.setattr(process, "ThreadpoolController", lambda: looks.append(0) or SimpleNamespace(limit=lambda limits: limits))
+    process._thread_pools.cache_clear()
+    assert [process.single_thread(), process.single_thread()] == [1, 1] and len(looks) == 1  # a look takes milliseconds
+    monkeypatch.setitem(sys.modules, "tests.a_further_module", None)
+    assert process.single_thread() == 1 and len(looks) == 2
+    process._thread_pools.cache_clear()
 
 
 def test_a_result_names_its_kernels_and_says_so_where_they_are_others():
