@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,10 +31,10 @@ def is_number(form: str) -> bool:
     return bool(NUMBER.search(form)) or form == "{}"
 
 
-def by_hand(tree: ast.Module) -> int:
+def by_hand(nodes: Iterable[ast.AST]) -> int:
     """Count the numbers that a module formats: in f-strings, by `format`, `str.format` and `%`."""
     total = 0
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
             total += node.conversion == -1 and is_number(spec(node.format_spec))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "format":
@@ -48,7 +49,7 @@ def by_hand(tree: ast.Module) -> int:
 def counted() -> Counter[str]:
     """Return by file of the engine and the pages how many numbers it formats by hand."""
     files = [path for part in ("engine", "pages") for path in house.files(part) if path != FORMATTER]
-    return Counter({str(path): found for path in files if (found := by_hand(house.tree(path)))})
+    return Counter({str(path): found for path in files if (found := by_hand(house.nodes(path)))})
 
 
 def test_every_number_in_a_text_goes_through_the_one_formatter():
@@ -76,9 +77,9 @@ def test_the_fence_sees_each_way_to_format_a_number():
         "'{:.1f} %'.format(a)",
         "f'{a:04x}'",
     ]
-    assert [by_hand(ast.parse(text)) for text in written] == [1] * len(written)
+    assert [by_hand(house.walk(ast.parse(text))) for text in written] == [1] * len(written)
     plain = ["f'{a}'", "f'{a:8}'", "f'{a:>{width}}'", "f'{a!r:.40}'", "f'{figure(a)} s'", "n % 4", "'{} of {}'.format(a, b)"]
-    assert [by_hand(ast.parse(text)) for text in plain] == [0] * len(plain)
+    assert [by_hand(house.walk(ast.parse(text))) for text in plain] == [0] * len(plain)
 
 
 # Nouns of counted things. In a text their number and they are written by `count`, which says "1 batch".
@@ -113,11 +114,9 @@ NO_COUNT = re.compile(
 )
 
 
-def plurals_by_hand(tree: ast.AST) -> list[str]:
+def plurals_by_hand(nodes: Iterable[ast.AST]) -> list[str]:
     """Return the numbers of f-strings that stand before a plural, which is wrong for 1."""
-    pairs = (
-        (first, second) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for first, second in pairwise(node.values)
-    )
+    pairs = ((first, second) for node in nodes if isinstance(node, ast.JoinedStr) for first, second in pairwise(node.values))
     return [
         f"{{{written}}}{noun[0]}"
         for first, second in pairs
@@ -128,9 +127,9 @@ def plurals_by_hand(tree: ast.AST) -> list[str]:
 
 def test_a_number_and_the_noun_that_it_counts_are_written_together():
     files = [path for part in ("engine", "pages") for path in house.files(part) if path != FORMATTER]
-    assert {text for path in files for text in plurals_by_hand(house.tree(path))} == NEVER_ONE
-    assert plurals_by_hand(ast.parse("f'{len(a)} batches and {count(n)} unique rows'")) == [
+    assert {text for path in files for text in plurals_by_hand(house.nodes(path))} == NEVER_ONE
+    assert plurals_by_hand(house.walk(ast.parse("f'{len(a)} batches and {count(n)} unique rows'"))) == [
         "{len(a)} batches",
         "{count(n)} unique rows",
     ]
-    assert plurals_by_hand(ast.parse("f'{count(len(a), \"batch\")} of {MOST_ROWS} rows'")) == []
+    assert plurals_by_hand(house.walk(ast.parse("f'{count(len(a), \"batch\")} of {MOST_ROWS} rows'"))) == []

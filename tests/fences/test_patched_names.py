@@ -1,25 +1,25 @@
 """Names that tests give as strings exist: a renamed function would otherwise be noticed by the slow tests alone."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
 
-import pytest
-
-from tests import ROOT
+from tests import house
+from tests.cases import each
 
 OURS = ("engine", "pages", "benchmarks")
-FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+FILES = [path for path in house.files("tests") if path.name.startswith("test_")]
+Nodes = Sequence[ast.AST]
 
 
-def modules_by_alias(tree: ast.Module) -> dict[str, ModuleType]:
+def modules_by_alias(nodes: Nodes) -> dict[str, ModuleType]:
     """Return our own modules by the names under which a test imports them."""
     aliases: dict[str, ModuleType] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             for name in node.names:
                 imported = getattr(import_module(node.module), name.name, None)
@@ -36,9 +36,9 @@ def _submodule(package: str, name: str) -> ModuleType | None:
         return None
 
 
-def patched(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
+def patched(nodes: Nodes) -> Iterator[tuple[str, str, int]]:
     """Yield (alias, name, line) of pairs such as `setattr(module, "name", ...)` and `(module, "name")`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setattr", "object"):
             pair = node.args[:2]
         else:
@@ -48,24 +48,25 @@ def patched(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
                 yield alias, name, node.lineno
 
 
-def programs(tree: ast.AST) -> Iterator[ast.Module]:
+def programs(nodes: Nodes) -> Iterator[Nodes]:
     """Yield the programs that a test holds as text, for another process."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
-            case ast.Constant(value=str(text)) if "import " in text:
+            case ast.Constant(value=str(text)):
                 pass
             case ast.JoinedStr(values=parts):
                 text = "".join(part.value if isinstance(part, ast.Constant) else "x" for part in parts)
             case _:
                 continue
         with suppress(SyntaxError):
-            yield ast.parse(dedent(text))
+            if "import " in text:
+                yield house.walk(ast.parse(dedent(text)))
 
 
-def missing_in_program(program: ast.Module) -> Iterator[tuple[str, str]]:
+def missing_in_program(program: Nodes) -> Iterator[tuple[str, str]]:
     """Yield (module, name) of what a program imports from our modules, or takes from them, and they lack."""
     aliases = modules_by_alias(program)
-    for node in ast.walk(program):
+    for node in program:
         match node:
             case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] in OURS:
                 for name in names:
@@ -75,26 +76,28 @@ def missing_in_program(program: ast.Module) -> Iterator[tuple[str, str]]:
                 yield alias, name
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES)
 def test_names_in_strings_exist(path: Path) -> None:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    aliases = modules_by_alias(tree) if any(True for _ in patched(tree)) else {}
+    nodes = house.nodes(path)
+    aliases = modules_by_alias(nodes) if any(True for _ in patched(nodes)) else {}
     missing = [
-        (line, alias, name) for alias, name, line in patched(tree) if alias in aliases and not hasattr(aliases[alias], name)
+        (line, alias, name) for alias, name, line in patched(nodes) if alias in aliases and not hasattr(aliases[alias], name)
     ]
     assert missing == []
-    assert [each for program in programs(tree) for each in missing_in_program(program)] == []
+    assert [found for program in programs(nodes) for found in missing_in_program(program)] == []
 
 
 def test_a_name_that_is_gone_is_found() -> None:
-    tree = ast.parse('from engine import version\nmonkeypatch.setattr(version, "GONE", 1)\nwork = (version, "MODEL")\n')
-    aliases = modules_by_alias(tree)
-    assert [hasattr(aliases[alias], name) for alias, name, _ in patched(tree)] == [False, True]
+    nodes = house.walk(
+        ast.parse('from engine import version\nmonkeypatch.setattr(version, "GONE", 1)\nwork = (version, "MODEL")\n')
+    )
+    aliases = modules_by_alias(nodes)
+    assert [hasattr(aliases[alias], name) for alias, name, _ in patched(nodes)] == [False, True]
 
 
 def test_a_name_that_is_gone_is_found_in_a_program_held_as_text() -> None:
     texts = '("from engine import version, gone; version.GONE = 1", f"from engine import version; version.{1}; version.MODEL")'
-    assert [list(missing_in_program(program)) for program in programs(ast.parse(texts))] == [
+    assert [list(missing_in_program(program)) for program in programs(house.walk(ast.parse(texts)))] == [
         [("engine", "gone"), ("version", "GONE")],
         [("version", "x")],
     ]

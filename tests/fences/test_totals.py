@@ -4,13 +4,13 @@ The fence knows counts: sums of whole numbers that can be seen as such where the
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests import ROOT
+from tests import house
 
-FILES = sorted(path.relative_to(ROOT) for folder in ("engine", "pages") for path in (ROOT / folder).rglob("*.py"))
+FILES = (*house.files("engine"), *house.files("pages"))
 WHOLE = {"len", "int", "bool", "isinstance", "all", "any"}  # functions that return whole numbers, or truth, which is 0 or 1
 
 
@@ -38,16 +38,16 @@ def is_count(call: ast.Call) -> bool:
     return False
 
 
-def float_sums(tree: ast.AST) -> Iterator[int]:
+def float_sums(nodes: Sequence[ast.AST]) -> Iterator[int]:
     """Yield the line of each use of `sum` that is no count."""
-    counts = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and is_count(node)}
-    for node in ast.walk(tree):
+    counts = {id(node.func) for node in nodes if isinstance(node, ast.Call) and is_count(node)}
+    for node in nodes:
         if isinstance(node, ast.Name) and node.id == "sum" and id(node) not in counts:
             yield node.lineno
 
 
 def test_floats_are_added_by_total_alone() -> None:
-    lines = [f"{path}:{line}" for path in FILES for line in float_sums(ast.parse((ROOT / path).read_text(encoding="utf-8")))]
+    lines = [f"{path}:{line}" for path in FILES for line in float_sums(house.nodes(path))]
     assert lines == [], "add these with `total` of engine/core/arithmetic.py: `sum` rounds floats otherwise since Python 3.12"
 
 
@@ -67,4 +67,4 @@ def test_floats_are_added_by_total_alone() -> None:
     ],
 )
 def test_a_sum_of_floats_is_found_and_a_count_is_not(text: str, is_found: bool) -> None:
-    assert bool([*float_sums(ast.parse(text))]) == is_found
+    assert bool([*float_sums(house.walk(ast.parse(text)))]) == is_found
