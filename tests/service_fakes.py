@@ -1,7 +1,8 @@
 """Computations that stand in for the simulation, and an owner process to kill: for tests of the service alone.
 
 A computation is named by import path and runs in a worker. What it should do is written in the scenario:
-`data.seed` is the answer, `faults.detect_seconds` how long it takes; its default means no time at all.
+`data.seed` is the answer, `faults.detect_seconds` how long it takes; its default means no time at all. Beyond the seed
+`LAST_FREE` a point waits until the file exists that the environment names in `HELD_UNTIL`, if it names one.
 """
 
 import os
@@ -14,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from engine.errors import BadInput, Cancelled
 from engine.results.csv_table import csv_text
@@ -35,8 +36,13 @@ from engine.store.metric_columns import UNFINISHED, Columns
 from engine.store.result_rows import stored_results
 from tests import ROOT
 
+if TYPE_CHECKING:  # each worker of a test imports this module, and needs no pytest
+    import pytest
+
 COMPUTE = "tests.service_fakes:compute"
 KILLER, BUGGY, REFUSED, TOO_BIG, HUNGRY = 666, 667, 668, 669, 670
+LAST_FREE = 4
+HANG_SECONDS = 600.0  # far beyond what a busy computer takes: nothing is measured by it
 OWNER = """
 import sys; from pathlib import Path; from engine.service.service import serve
 serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
@@ -64,6 +70,8 @@ def compute(
         return Result(scenario, ran=False, outcome="It does not fit; take less.", results={})
     if seed == HUNGRY:
         np.zeros(1 << 60, dtype=np.uint8)
+    while seed > LAST_FREE and "HELD_UNTIL" in os.environ and not Path(os.environ["HELD_UNTIL"]).exists():
+        time.sleep(0.01)
     seconds = 0.0 if scenario.faults == Faults() else scenario.faults.detect_seconds
     steps = max(1, round(seconds / 0.05))
     for step in range(steps):
@@ -81,7 +89,7 @@ def chunk(store: Path, *seeds: int) -> Chunk:
         return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
-def computing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def computing_here(monkeypatch: "pytest.MonkeyPatch") -> None:
     """Workers of the service are this very process: a chunk is computed when it is sent."""
 
     def send(self: LocalPool, store: sqlite3.Connection, chunk: Chunk, beside_runs: bool) -> None:
@@ -132,9 +140,9 @@ def command(*words: str, **options: object) -> "subprocess.Popen[str]":
     return subprocess.Popen([sys.executable, "-c", COMMAND, *words], **{**pipes, **options})  # type: ignore[call-overload, no-any-return]
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until the condition holds; fails after some seconds."""
-    deadline = time.monotonic() + seconds
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait until the condition holds; fails after minutes, so that a hang ends."""
+    deadline = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.02)

@@ -78,7 +78,10 @@ def test_estimates_run_beside_full_runs_that_hold_every_slot_and_full_runs_do_no
     assert again and again.turn.request == quick and not set(again.keys) & set(beside.keys)
 
 
-def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_its_own(store: Path) -> None:
+def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_its_own(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computing_here(monkeypatch)
     asked = scenarios([1, 2, 1])
     first = requests.submit(store, asked, "estimate", session="mine", title="Mine", link="?a=1")
     assert requests.submit(store, asked, "estimate", session="mine") == first
@@ -150,7 +153,8 @@ def test_more_than_the_limit_is_refused_before_it_starts_and_leaves_nothing(stor
     assert requests.submit(store, asked, "estimate", limit=Limit(4, 3600.0))
 
 
-def test_what_nobody_waits_for_is_not_begun_unless_it_was_asked_to_keep_on(store: Path) -> None:
+def test_what_nobody_waits_for_is_not_begun_unless_it_was_asked_to_keep_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computing_here(monkeypatch)
     requests.submit(store, scenarios([1]), "estimate")
     alone = requests.submit(store, scenarios([2]), "estimate", keeps_on=True)
     ask(store, "UPDATE requests SET lease_until = ?", time.time() - 1)
@@ -303,15 +307,16 @@ def test_the_owner_looks_for_a_clock_that_was_set(
     store: Path, clock: list[float], jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computing_here(monkeypatch)
+    monkeypatch.setattr(service, "POLL_SECONDS", 0.0)  # a look before each point
     compute = LocalPool.send
 
     def send(*words):  # type: ignore[no-untyped-def]
         clock.extend([jump] * (len(clock) == 1))
         compute(*words)
 
-    requests.submit(store, scenarios(range(100)), "full")
+    requests.submit(store, scenarios(range(3)), "full")
     service.serve(store, 1, 0.0, COMPUTE)
-    requests.submit(store, scenarios(range(100, 300)), "full")
+    requests.submit(store, scenarios(range(3, 9)), "full")
     monkeypatch.setattr(LocalPool, "send", send)
     service.serve(store, 1, 0.0, COMPUTE)
     assert len(clock) == 2
