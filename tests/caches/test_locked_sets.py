@@ -20,7 +20,7 @@ SETTLED, BATCHES = 20, 50
 
 
 def asked(**knobs):
-    own = {"model.num_embeddings": (20_000,) * 26, "data.batch_size": 1024, "run.training": False}
+    own = {"model.num_embeddings": (5_000,) * 26, "data.batch_size": 256, "run.training": False}
     return with_values(preset("cached-embedding-kaggle").scenario, {**own, **knobs})
 
 
@@ -96,7 +96,7 @@ def test_a_cache_of_a_few_rows_is_no_error(rows):
 def test_a_warm_run_of_a_small_cache_begins_with_the_rows_that_it_admits_in_the_end(popularity):
     s = asked(**{"system": "torchrec-uvm", "data.popularity": popularity, "run.batches": 8})
     unique = expected_moves(s, "lru", 0.0).misses
-    s = with_values(s, {"policy.cache_load_factor": 0.2 * unique / (26 * 20_000)})
+    s = with_values(s, {"policy.cache_load_factor": 0.2 * unique / (26 * 5_000)})
     cache = load_variant("systems", "torchrec-uvm").cache
     missed = np.mean([moves.missed_lookups for moves in cache_traffic(s, cache, source(s), 8)])
     awaited = expected_moves(s, "lru in sets", cache.rows(s)).missed_lookups

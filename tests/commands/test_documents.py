@@ -3,15 +3,17 @@
 import argparse
 import re
 import shlex
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import COMMANDS, main, parser
+from engine.analysis.enough.bands import bands
 from engine.analysis.objective import read_constraint, read_objective
-from engine.commands import decide
+from engine.commands import decide, enough
 from engine.commands.scenario_arguments import selected_scenario
+from engine.insight.fitting import law
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import declaration, values, with_values
 from engine.sweep import links
@@ -39,6 +41,8 @@ def test_the_way_from_a_file_to_an_answer_can_be_walked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(law, "STARTS", law.STARTS[:1])
+    monkeypatch.setattr(enough, "bands", partial(bands, samples=8))
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     (made,) = re.findall(r"```python\n(.*?)```", text, re.S)
     commands = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)[-2:])
@@ -48,11 +52,11 @@ def test_the_way_from_a_file_to_an_answer_can_be_walked(
         _, _, _, *words = shlex.split(line)
         assert main(words) == 0, line
         outputs.append(capsys.readouterr().out)
-    described, counted, fitted, enough, run, histories, bags = outputs
+    described, counted, fitted, target, run, histories, bags = outputs
     assert "mapped by ratings.csv.toml, 30,000 records" in described
     assert "30,000 samples, 60,000 lookups of" in counted
     assert "ratings.csv: mapped by ratings.csv.toml, 30,000 samples counted" in fitted and "order: by timestamp" in fitted
-    assert "baseline" in enough and "completed after 1 power loss" in run
+    assert "baseline" in target and "completed after 1 power loss" in run
     assert (
         "Each row is an event of a user (user). The history of a sample has the events (item)" in histories
         and "Histories:" not in bags

@@ -14,7 +14,7 @@ from engine.results.metrics import all_metrics
 from engine.results.result import from_json
 from engine.simulate import simulate
 from tests import ROOT
-from tests.cases import each
+from tests.cases import SELECTION, each
 from tests.machines import PRESETS, SYSTEMS, scenario
 
 COLUMNS = {
@@ -24,10 +24,10 @@ COLUMNS = {
     "events": {"Elapsed [s]", "Kind", "Batch", "What"},
     "timeline": {"Device", "Task", "Stage", "Batch", "Start [ms]", "End [ms]", "Background"},
 }
-FEW = {"run.batches": 6, "run.training": False}
+FEW = {"run.batches": 6, "run.training": False} | ({} if SELECTION.all else {"data.batch_size": 64})
 
 
-@each("system", SYSTEMS, few=20)
+@each("system", SYSTEMS, few=14)
 @each("name", PRESETS)
 def test_every_system_runs_every_preset(name, system):
     result = simulate(scenario(name, system, **FEW))
@@ -66,21 +66,22 @@ def test_a_result_comes_back_from_json():
     assert from_json(json.loads(json.dumps(result.as_json()))).as_json() == result.as_json()
 
 
-def struck(system, optimizer):
-    """Return a run with two power losses, one of them soon after the first recovery."""
-    faults = {"faults.power_loss_at_seconds": (0.0021, 150.004)}
-    return scenario("tiny", system, **faults, **{"model.optimizer": optimizer, "data.bag_length_cv": (0.5,)})
-
-
-PRINT = "import json, sys, tests.run.test_run as t; print(json.dumps(t.simulate(t.struck(*sys.argv[1:])).as_json()))"
+# A process of its own: its result for a system and knobs.
+PRINT = """
+import ast, json, sys; from engine.simulate import simulate; from tests.machines import scenario
+system, knobs = sys.argv[1], ast.literal_eval(sys.argv[2])
+print(json.dumps(simulate(scenario("tiny", system, **knobs)).as_json()))
+"""
 
 
 @pytest.mark.parametrize(("system", "optimizer"), [("cxl-d", "adam"), pytest.param("cxl", "sgd", marks=pytest.mark.slow)])
 def test_another_process_with_another_hash_seed_and_threads_gives_the_same_bytes(system, optimizer):
+    faults = {"faults.power_loss_at_seconds": (0.0021, 150.004)}  # the second one soon after the first recovery
+    knobs = {**faults, "model.optimizer": optimizer, "data.bag_length_cv": (0.5,)}
     other = {"PYTHONHASHSEED": "1234", "OPENBLAS_NUM_THREADS": "2"}
-    command = [sys.executable, "-W", "error", "-c", PRINT, system, optimizer]
+    command = [sys.executable, "-W", "error", "-c", PRINT, system, repr(knobs)]
     there = subprocess.run(command, env={**os.environ, **other}, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    here = simulate(struck(system, optimizer))
+    here = simulate(scenario("tiny", system, **knobs))
     assert here.ran and len(here.events) == 4
     assert there == json.dumps(here.as_json()) + "\n"
 

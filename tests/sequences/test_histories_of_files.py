@@ -9,7 +9,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.insight.fitting import reports
+from engine.insight.fitting import law, reports
 from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.histories import batches, walk
 from engine.insight.fitting.histories.fit import HistoryWindow, window_of
@@ -23,6 +23,12 @@ LOG = 'user = "user"\nhistory = ["item"]\n'
 
 def fitted(path: Path, cap: int | None = None, batch: int = 128, **given: object) -> GeneratorFit:
     return fit_file(lookups_of(path, histories=True), window=HistoryWindow(cap, batch), **given)
+
+
+@pytest.fixture(autouse=True)
+def one_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin each search for a popularity law at one place: that the best of several is found has tests of its own."""
+    monkeypatch.setattr(law, "STARTS", law.STARTS[:1])
 
 
 def zipf(random: np.random.Generator, rows: int, exponent: float, size: int) -> np.ndarray:
@@ -248,7 +254,7 @@ def test_the_command_fits_states_trains_and_reads_bags_if_told(tmp_path: Path, c
     assert sum(row["Fit [%]"] for row in told["lengths"]) == pytest.approx(100)
     assert "Each row is an event of a user (who)" in told["sentences"][0] and "add --bags" in told["sentences"][0]
     capsys.readouterr()
-    assert main(["run", "--scenario", toml, "--set", "run.batches=3", "--set", "data.batch_size=64"]) == 0
+    assert main(["run", "--scenario", toml, "--set", "run.batches=3", "--set", "data.held_out_samples=64"]) == 0
     assert "Trained on a smaller model" in capsys.readouterr().out
     for option in ("--user", "--history"):
         assert main(["workload", "fit", path, *stated, option, " ,"]) == 2

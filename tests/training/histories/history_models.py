@@ -125,12 +125,13 @@ class ReferenceHstu:
         width, positions = shape.heads * shape.head_dim, x.shape[1]
         u, v, q, k = np.split(silu(norm(x) @ self.take(4 * width, shape.dim).T + self.take(4 * width)), 4, axis=2)
         attended = np.zeros_like(v)
+        is_filled = np.hstack([np.ones((len(x), contexts)), self.filled])
         for head in (slice(h * shape.head_dim, (h + 1) * shape.head_dim) for h in range(shape.heads)):
             for i in range(positions):
-                for j in range(max(i + 1, contexts)):
-                    score = (q[:, i, head] * k[:, j, head]).sum(1) / np.sqrt(shape.head_dim)
-                    weight = silu(score) / positions * (1 if j < contexts else self.filled[:, j - contexts])
-                    attended[:, i, head] += weight[:, None] * v[:, j, head]
+                seen = slice(max(i + 1, contexts))
+                score = (q[:, i : i + 1, head] * k[:, seen, head]).sum(2) / np.sqrt(shape.head_dim)
+                weight = silu(score) / positions * is_filled[:, seen]
+                attended[:, i, head] = (weight[:, :, None] * v[:, seen, head]).sum(1)
         attended = norm(attended)
         gated = np.concatenate([attended, u, u * attended], axis=2) if shape.gated == 3 else u * attended
         return x + gated @ self.take(shape.dim, shape.gated * width).T + self.take(shape.dim)
