@@ -3,3 +3,4 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent  # the checkout
+HANG_SECONDS = 240  # ends a hang, and measures nothing: far beyond a busy computer, and before an idle worker leaves

@@ -20,7 +20,7 @@ from engine.store.status import RequestStatus
 from pages.answers import later
 from pages.shell import places, warming
 from pages.ui.page_link import script
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 
 APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
@@ -77,7 +77,7 @@ later.shared = answered
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:
     """Return a page after its first run on these parameters of a link, with some state of its session."""
-    app = AppTest.from_file(str(APP), default_timeout=90)
+    app = AppTest.from_file(str(APP), default_timeout=HANG_SECONDS)
     app.query_params.update(query or {})
     for key, content in state.items():
         app.session_state[key] = content

@@ -34,7 +34,7 @@ from engine.store import requests
 from engine.store.database import open_store
 from engine.store.metric_columns import UNFINISHED, Columns
 from engine.store.result_rows import stored_results
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 
 if TYPE_CHECKING:  # each worker of a test imports this module, and needs no pytest
     import pytest
@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # each worker of a test imports this module, and needs no pyt
 COMPUTE = "tests.service_fakes:compute"
 KILLER, BUGGY, REFUSED, TOO_BIG, HUNGRY = 666, 667, 668, 669, 670
 LAST_FREE = 4
-HANG_SECONDS = 600.0  # far beyond what a busy computer takes: nothing is measured by it
 OWNER = """
 import sys; from pathlib import Path; from engine.service.service import serve
 serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])

@@ -219,11 +219,11 @@ def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) ->
 
 
 def test_an_endless_axis_is_refused_at_once() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     for endless in (itertools.count(1), range(1, 10**12), np.broadcast_to(8.0, 10**9)):
         with pytest.raises(api.BadKnob, match="more than 100,000 values; give fewer"):
             split_axes({"cxl_bandwidth_GBps": endless})
-    assert time.monotonic() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_every_knob_takes_or_refuses_whatever_it_is_given() -> None:

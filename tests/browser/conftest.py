@@ -12,11 +12,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from engine.store.owner import is_owned, named_owner
 from pages.gate import access
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
@@ -28,6 +28,8 @@ QUIET = (
     "--disable-gpu",
 )
 WINDOWS = [("dark", 420), ("dark", 1400), ("light", 420)]  # the narrow dark one breaks first
+WAIT_MS = 1000 * HANG_SECONDS
+expect.set_options(timeout=WAIT_MS)
 TOKEN = "the-token-of-browser-tests"
 READY = "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
 
@@ -47,7 +49,7 @@ def _free_port():
 
 def _answers(url):
     try:
-        return urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok"
+        return urlopen(f"{url}/_stcore/health", timeout=HANG_SECONDS).read() == b"ok"
     except OSError:
         return False
 
@@ -72,7 +74,7 @@ def start_server(tmp_path_factory):
         with open(folder / "server.log", "wb") as log:
             server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
         started.append((server, folder))
-        url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + HANG_SECONDS
         while not _answers(url):
             assert server.poll() is None and time.monotonic() < deadline, (folder / "server.log").read_text()
             time.sleep(0.1)
@@ -81,7 +83,7 @@ def start_server(tmp_path_factory):
     yield start
     for server, folder in started:
         server.terminate()
-        server.wait(20)
+        server.wait(HANG_SECONDS)
         _stop_owner(folder)
 
 
@@ -111,12 +113,13 @@ def visit(chromium):
 
     def go(url, **options) -> Page:
         context = chromium.new_context(**{"viewport": {"width": 1400, "height": 1000}, "reduced_motion": "reduce", **options})
+        context.set_default_timeout(WAIT_MS)
         contexts.append(context)
         page = context.new_page()
         page.outside = []
         page.on("request", lambda request: page.outside.append(request.url) if _is_outside(request.url) else None)
         page.goto(url)
-        page.wait_for_selector(READY, timeout=60_000)
+        page.wait_for_selector(READY)
         return page
 
     yield go

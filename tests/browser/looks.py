@@ -6,7 +6,7 @@ from pathlib import Path
 import axe_playwright_python
 from playwright.sync_api import expect
 
-from tests.browser.conftest import READY
+from tests.browser.conftest import READY, WAIT_MS
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 VIOLATIONS = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
@@ -34,7 +34,6 @@ STATES = (  # of pages beside the usual one: a value left out, nothing computed 
     "decide?preset=dlrm-kaggle&require=throughput=1e12",
     "data?preset=dlrm-kaggle&data.digest=" + 64 * "0",
 )
-WAIT_MS = 180_000  # room for other work on the machine: the map of Decide took 43 s on two busy cores
 DOWNLOAD_RUN = "csv emberpool-cxl"  # key of the button that saves a full run of the first system
 CANCEL = "[class*=st-key-cancel-] button"
 MOST_TABS = 6

@@ -17,7 +17,7 @@ from engine.commands import progress_bar
 from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.sweep.links import link
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.machines import TINY
 from tests.service_fakes import BUGGY, COMPUTE, REFUSED, TOO_BIG, ask, command, compute, lives, open_pids, wait_until
 
@@ -173,14 +173,14 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
     wait_until(lambda: len(ask(store, "SELECT key FROM results")) >= 2 and open_pids(store))
     workers = open_pids(store)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 130 and out == "" and not target.exists()
     assert (
         err.startswith("Stopped: ")
         and err.count("\n") == 1
         and "run the same command again to resume: python -m engine sweep" in err
     )
-    wait_until(lambda: not any(map(lives, workers)), 2.0)
+    wait_until(lambda: not any(map(lives, workers)))
     finished = ask(store, "SELECT key FROM results")
     assert 2 <= len(finished) < 10
     resumed = sweep(store, *words)

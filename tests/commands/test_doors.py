@@ -11,7 +11,7 @@ import pytest
 from engine.errors import BadFile
 from engine.paths import open_regular, read_regular
 from engine.user_text import visible
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.cases import each
 
 ESCAPE, TURN = "\x1b]0;owned\x07\x1b[2J", "\u202egnp\u2066"
@@ -21,7 +21,7 @@ PARTS = "dram/x.toml"
 def command(*words, **options):
     return subprocess.run(
         [sys.executable, "-m", "engine", *map(str, words)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False, **options,
+        cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, **options,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from engine.crashcheck.view import CrashView, recovery_sentence
 from engine.crashcheck.visit import Effort, Search, crash_points, visit
 from engine.persistence import records, recovery
 from engine.persistence.media import FunctionalMedia
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.cases import each
 from tests.crashcheck.equivalent_bugs import StoresAreIssuedLastWordFirst
 from tests.seeded_bugs.broken_media import MediumWrapper
@@ -101,7 +101,7 @@ def test_a_process_that_is_stopped_while_it_explores_finds_the_protocol_as_sound
         os.kill(child.pid, signal.SIGSTOP)  # in the middle of a run of the protocol
         time.sleep(STOPPED_SECONDS)
         os.kill(child.pid, signal.SIGCONT)
-        said, _ = child.communicate("go on\n", timeout=60.0)
+        said, _ = child.communicate("go on\n", timeout=HANG_SECONDS)
     assert said == "0 0 True\n"
 
 

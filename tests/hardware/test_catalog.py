@@ -25,6 +25,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.sweep.axes import parse
 from engine.sweep.links import link, open_link
+from tests import HANG_SECONDS
 from tests.cases import SELECTION
 
 BUILT_IN = catalog.FOLDERS[0]
@@ -153,7 +154,7 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
         session.hold_variation("tiny", preset("tiny").scenario)
         draw(KNOBS[path])
 
-    app = AppTest.from_function(sidebar, args=(KNOB[kind],), default_timeout=30).run()
+    app = AppTest.from_function(sidebar, args=(KNOB[kind],), default_timeout=HANG_SECONDS).run()
     assert app.selectbox[0].options == list(KNOBS[KNOB[kind]].allowed)
 
 

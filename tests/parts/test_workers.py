@@ -22,7 +22,7 @@ from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk
 from engine.store import requests
 from engine.store.database import open_store
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.apps import ELSEWHERE
 from tests.parts.conftest import shipped
 
@@ -139,6 +139,6 @@ def test_a_real_cluster_gives_the_table_of_this_computer(folder, tmp_path):
     finally:
         for process in processes:
             process.terminate()
-            process.wait(20)
+            process.wait(HANG_SECONDS)
     found = [json.loads(line)["results"] for line in history.result_lines(store, request)]
     assert found == [ep.run(one)[0].results for one in scenarios]

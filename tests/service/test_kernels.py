@@ -2,12 +2,13 @@
 
 import sys
 import threading
-import time
 
 import pytest
 
 from engine.core.jit import called_kernels, entry_kernel, inner_kernel
 from engine.service import kernels
+from tests import HANG_SECONDS
+from tests.service_fakes import wait_until
 
 
 @inner_kernel
@@ -71,11 +72,11 @@ def test_others_wait_for_whoever_compiles():
 
     threads = [threading.Thread(target=compile_all, args=(uses(),)), threading.Thread(target=other)]
     threads[0].start()
-    assert begun.wait(10)
+    assert begun.wait(HANG_SECONDS)
     threads[1].start()
     assert not waited.wait(0.2)
     go_on.set()
-    assert waited.wait(10)
+    assert waited.wait(HANG_SECONDS)
     for thread in threads:
         thread.join()
 
@@ -93,16 +94,14 @@ SAYS = "import pathlib, time\nprint({!r}, flush=True)\nwhile not pathlib.Path({!
 @pytest.mark.parametrize("says, ready", [("1 2", False), ("ready\n1 2", True)])
 def test_a_process_tells_how_far_it_is_and_its_end_lets_everybody_go_on(says, ready, tmp_path):
     found = kernels.CompileProcess([sys.executable, "-c", SAYS.format(says, str(tmp_path / "end"))])
-    deadline = time.monotonic() + 30
-    while not found.total and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: found.total)
     assert (found.done, found.total, found.ready.is_set()) == (1, 2, ready)
     (tmp_path / "end").touch()
-    found.join(30)
+    found.join(HANG_SECONDS)
     assert found.ready.is_set()
 
 
 def test_a_program_that_cannot_be_started_holds_nobody_up(tmp_path):
     found = kernels.CompileProcess([str(tmp_path / "missing")])
-    found.join(20)
+    found.join(HANG_SECONDS)
     assert found.ready.is_set()

@@ -26,7 +26,7 @@ from engine.store import owner as ownership
 from engine.store.database import open_store
 from engine.store.trainings import StoreShelf, Training
 from engine.workload.readers.formats import digest_of
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.machines import TINY
 from tests.service_fakes import (
     COMPUTE,
@@ -82,9 +82,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         wait_until(lambda: store.exists() and ownership.is_owned(store))
         wait_until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        wait_until(
-            lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended, 60.0
-        )  # as a page waits
+        wait_until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended)  # as a page waits
         right = [estimate(point).results for point in points]
         assert [result and result.results for _, result in result_rows.stored_results(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
@@ -99,8 +97,8 @@ def test_a_service_of_other_code_abandons_its_own_long_points_at_once_and_they_c
         wait_until(lambda: ownership.named_owner(store)[1])
         assert ownership.named_owner(store)[1] != version.CODE
         with started(other_engine, "-c", ASKER, str(store)) as asker:
-            request = int(asker.communicate(timeout=60.0)[0])
-        wait_until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2, 60.0)
+            request = int(asker.communicate(timeout=HANG_SECONDS)[0])
+        wait_until(lambda: len(ask(store, "SELECT 1 FROM claims WHERE ending IS NULL")) == 2)
         mine = requests.submit(store, scenarios(SEEDS), "full")
         assert theirs.wait(HANDOVER_SECONDS) == 0
     service.serve(store, 1, 0.0, COMPUTE)
@@ -217,7 +215,7 @@ def test_a_process_knows_the_code_it_began_with_whatever_happens_to_its_files(ot
         for content in (text, text + "# one line more", text): file.write_text(content); told()
         """
     with started(other_engine, "-c", script) as process:
-        lines = [line.split() for line in process.communicate(timeout=60.0)[0].splitlines()]
+        lines = [line.split() for line in process.communicate(timeout=HANG_SECONDS)[0].splitlines()]
     assert [line[2] for line in lines] == ["False", "True", "False"] and len({line[0] for line in lines}) == 1
     assert lines[0][1] == lines[2][1] == lines[0][0] != lines[1][1] and lines[0][0] != version.CODE
 

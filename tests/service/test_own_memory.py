@@ -18,7 +18,7 @@ from engine.service import service, worker
 from engine.service.queue import LiveRequest
 from engine.store import requests, result_rows, status
 from engine.workload.batch import recent
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.machines import TINY
 from tests.service_fakes import COMPUTE, HUNGRY, ask, scenario, scenarios
 
@@ -110,7 +110,7 @@ def test_ctrl_c_ends_a_run_in_the_middle_of_a_kernel() -> None:
     try:
         assert process.stdout and process.stdout.readline() == b"computing\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == -signal.SIGINT
+        assert process.wait(HANG_SECONDS) == -signal.SIGINT
     finally:
         process.kill()
         process.communicate()

@@ -7,6 +7,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from loky import ProcessPoolExecutor
@@ -20,7 +21,7 @@ from engine.service.worker import NICENESS, lower_priority
 from engine.store import owner as ownership
 from engine.store import requests, restoration, result_rows, status
 from engine.store.database import open_store
-from tests import kill_storm
+from tests import HANG_SECONDS, kill_storm
 from tests.kill_storm import VICTIMS, Storm, storm
 from tests.service_fakes import (
     BUGGY,
@@ -63,15 +64,15 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
 ) -> None:
     monkeypatch.setenv("HELD_UNTIL", str(tmp_path / "go on"))
     request = requests.submit(store, scenarios(SEEDS), "full")
-    with owner(store) as first:
-        wait_until(lambda: len(open_pids(store)) == 2 and finished(store) == LAST_FREE)
-        killed = open_pids(store)  # all workers end with the one that is killed
-        os.kill(killed[0], signal.SIGKILL)
-        wait_until(lambda: set(open_pids(store)) - set(killed))
-        orphans = open_pids(store)
-        os.kill(orphans[0], signal.SIGSTOP)  # one that cannot look whether its owner lives goes with it all the same
+    with owner(store, jobs=1) as first:
+        wait_until(lambda: open_pids(store) and finished(store) == LAST_FREE)
+        (killed,) = open_pids(store)
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: set(open_pids(store)) - {killed})
+        (orphan,) = open_pids(store)
+        os.kill(orphan, signal.SIGSTOP)  # one that cannot look whether its owner lives goes with it all the same
         os.kill(first.pid, signal.SIGKILL)
-        wait_until(lambda: not any(map(lives, orphans)))
+        wait_until(lambda: not lives(orphan))
     assert finished(store) == LAST_FREE
     (tmp_path / "go on").touch()
     with owner(store, jobs=1):
@@ -290,12 +291,15 @@ def test_the_end_of_an_owner_drops_no_lock_of_this_process_on_the_database(store
         assert Path(f"{store}-wal").exists()
 
 
-def test_a_service_whose_store_is_moved_ends_and_loses_nothing(store: Path) -> None:
+def test_a_service_whose_store_is_moved_ends_and_loses_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computing_here(monkeypatch)
     request = requests.submit(store, scenarios(range(2)), "full")
-    with owner(store, jobs=1) as process:
-        wait_until(lambda: finished(store) == 2 and not open_pids(store))
-        moved = into_another_folder(store)
-        process.wait()
+    thread = Thread(target=service.serve, args=(store, 1, 2 * HANG_SECONDS, COMPUTE))
+    thread.start()
+    wait_until(lambda: finished(store) == 2 and not open_pids(store))
+    moved = into_another_folder(store)
+    thread.join(HANG_SECONDS)
+    assert not thread.is_alive()
     assert not Path(f"{store}.copy").exists()
     Path(f"{store}-wal").rename(f"{moved}-wal")  # SQLite leaves the log by its old name
     assert status.status(moved, request).finished_points == 2

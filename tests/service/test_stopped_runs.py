@@ -27,7 +27,7 @@ from engine.simulate import simulate
 from engine.store import requests, status
 from engine.store.database import open_store
 from engine.store.result_rows import result_text, stored_results
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.machines import scenario
 from tests.training.training_models import state_bytes
 
@@ -159,7 +159,7 @@ def test_a_disk_that_is_full_or_slow_leaves_the_earlier_file(trouble, file, run,
 
 def test_a_worker_killed_while_it_writes_leaves_the_earlier_file(file, run):
     file.save(run)
-    died = subprocess.run([sys.executable, "-c", DIES, str(file.store), KEY], cwd=ROOT, timeout=120, check=False)
+    died = subprocess.run([sys.executable, "-c", DIES, str(file.store), KEY], cwd=ROOT, timeout=HANG_SECONDS, check=False)
     assert died.returncode == -signal.SIGKILL and file.batch() == 3 and file.load() is not None
     (part,) = file.folder.glob("*.part")
     os.utime(part, (1, 1))

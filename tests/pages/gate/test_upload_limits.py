@@ -14,7 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from pages.gate import upload_limits
 from pages.gate.upload_limits import UploadLimits
-from tests import ROOT
+from tests import HANG_SECONDS, ROOT
 from tests.pages.gate.loop import finished
 from tests.pages.gate.test_handshake import gated, got, stream
 
@@ -56,7 +56,7 @@ def visit(port, query):
             asked.rerun_script.query_string = query
             page.send(asked.SerializeToString())
             while True:
-                message = ForwardMsg.FromString(page.recv(20))
+                message = ForwardMsg.FromString(page.recv(HANG_SECONDS))
                 session = session or message.new_session.initialize.session_id
                 if message.HasField("script_finished"):
                     return
@@ -71,7 +71,7 @@ def put(port, session, name, nbytes, **more):
     xsrf = re.search(r"_streamlit_xsrf=([^;]+)", got(port, host, "/_stcore/health")[1]["Set-Cookie"])[1]
     headers = {"Host": host, "Cookie": f"_streamlit_xsrf={xsrf}", "X-Xsrftoken": xsrf}
     headers |= {"Content-Type": "multipart/form-data; boundary=B", "Content-Length": str(nbytes + len(HEAD + TAIL))} | more
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_SECONDS)
     try:
         with suppress(ConnectionError):  # a server that refuses need not read all
             body, chunked = HEAD + bytes(nbytes) + TAIL, "Transfer-Encoding" in more
@@ -115,7 +115,7 @@ def test_a_body_is_refused_by_its_announced_length_before_it_is_read(port):
         assert put(port, session, "a", 0, **{"Content-Length": str(65 * MB)})[0] == 413
         for length in ("9" * 30, "-1", "x", "1e3"):
             assert put(port, session, "a", 1, **{"Content-Length": length})[0] in (400, 411), length
-        assert put(port, session, "a", 9 * MB, **{"Transfer-Encoding": "chunked", "Content-Length": "1"})[0] in (400, 411)
+        assert put(port, session, "a", 1, **{"Transfer-Encoding": "chunked", "Content-Length": "1"})[0] in (400, 411)
 
 
 def test_announced_bytes_count_while_they_arrive(monkeypatch):

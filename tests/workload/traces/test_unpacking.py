@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from engine.errors import BadFile
 from engine.workload.readers.traces import torch_save, unpacking
 from engine.workload.readers.traces.torch_save import LookupTrace, read_lookups
+from tests import HANG_SECONDS
 from tests.cases import each
 from tests.workload.readers.test_formats import a_trace
 
@@ -165,18 +165,24 @@ def test_what_a_killed_process_left_goes_and_what_another_unpacks_is_waited_for(
     path = packed(tmp_path / "t.pt.gz", FIRST)
     folder.mkdir(parents=True)
     (folder / f"{unpacking.PART}left").write_bytes(b"half")
-    begun, found = threading.Event(), []
+    begun, is_waited_for, found = threading.Event(), threading.Event(), []
 
     def slowly(share: float, words: str) -> None:
         if words.startswith("unpacking"):
             begun.set()
-            time.sleep(0.3)
+            is_waited_for.wait(HANG_SECONDS)
 
     other = threading.Thread(target=lambda: found.append(told(read_lookups(path, slowly))))
     other.start()
-    assert begun.wait(10.0)
+    assert begun.wait(HANG_SECONDS)
     said: list[str] = []
-    found.append(told(read_lookups(path, lambda share, words: said.append(words))))
+
+    def watch(share: float, words: str) -> None:
+        said.append(words)
+        if "waiting" in words:
+            is_waited_for.set()
+
+    found.append(told(read_lookups(path, watch)))
     other.join()
     assert found == [FIRST.tolist()] * 2 and len(kept(folder)) == 1
     assert any("waiting" in words for words in said) and not any("unpacking " in words for words in said)
