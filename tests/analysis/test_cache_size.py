@@ -82,7 +82,7 @@ def test_rows_that_it_holds_serve_as_many_lookups_of_a_drawn_run(popularity, sha
     assert float(found.rates @ table_lookups(s)) / float(table_lookups(s).sum()) == pytest.approx(found.hit_rate)
 
 
-@each("system", ["all-hbm", "torchrec-uvm", "cached-embedding"])
+@each("system", ["all-hbm", "torchrec-uvm", "cached-embedding"], few=3)
 @each("rate", [0.5, 0.9, 0.99])
 def test_the_size_for_a_hit_rate_and_the_hit_rate_of_a_size_are_each_others(system, rate):
     s = asked(**{"system": system, "model.num_embeddings": (100_000,) * 26, "data.popularity": "zipf"})

@@ -270,7 +270,7 @@ def test_modules_of_several_nodes_are_told_for_each():
     assert count == 1 or alone(q, count - 1, None)[0] > q.goal
 
 
-@each("number", range(len(CASES)), few=2)
+@each("number", range(len(CASES)), few=1)
 def test_the_smallest_age_of_the_log_and_each_choice_are_as_estimates_say(number):
     answer = answered(number)
     q, best = answer.question, answer.cheapest.machine

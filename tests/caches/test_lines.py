@@ -89,7 +89,7 @@ def test_a_cache_of_more_lines_than_64_bits_count_moves_what_one_with_room_for_a
         assert moves(s, lines).tolist() == moves(s, 2 * LINES).tolist()
 
 
-@each("lines", [1, 400, 6000, 12_000, 30_000])
+@each("lines", [1, 400, 6000, 12_000, 30_000], few=3)
 def test_a_cold_run_moves_what_a_cache_of_lines_does_by_hand(lines):
     s = asked(**{"policy.warm_caches": False})
     tables, first = offsets(s.model), np.arange(21) * 938
@@ -97,7 +97,7 @@ def test_a_cold_run_moves_what_a_cache_of_lines_does_by_hand(lines):
     assert (moves(s, lines) == np.array(moved_by_hand(batches, lines))).all()
 
 
-@each("law", ["kaggle", "uniform", "zipf", "meta"])
+@each("law", ["kaggle", "uniform", "zipf", "meta"], few=8)
 @each("share", [0.7, 0.85, 0.97])
 @each("locality", [0.0, 0.6])
 def test_expected_lines_are_those_of_a_run_that_begins_warm_from_its_first_batch_on(law, share, locality):

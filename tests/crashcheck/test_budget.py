@@ -159,12 +159,12 @@ def test_a_bug_is_not_caught_by_what_has_no_verdict(monkeypatch, capsys, tmp_pat
     assert replay(line, Sleeps).no_verdict == "it waits for something, and takes no processor time"
 
 
-@each("name", ["undo", "undo-near", "undo-near-far"])
+@each("name", ["undo", "undo-near", "undo-near-far"], few=1)
 def test_a_wrapper_that_asks_for_ever_does_not_end_and_one_that_asks_nothing_has_no_verdict(name, monkeypatch):
     impatient(monkeypatch)
     report = explore(name, LoadsForEver, ("adr",), Effort(2))
     assert {failure.evidence for failure in report.failures} == {NO_END} and report.no_verdict == 0
-    impatient(monkeypatch, 0.05)
+    impatient(monkeypatch, 0.02)
     report = explore(name, Spins, ("adr", "eadr"), Effort(2))
     assert (report.inconsistent, report.no_verdict) == (0, 1), "nothing is tried after it"
 
@@ -173,7 +173,7 @@ def test_a_wrapper_that_asks_for_ever_does_not_end_and_one_that_asks_nothing_has
 @each(("name", "problem"), [("read_record", "it does not end"), ("choose_checkpoint", "")])
 def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name, problem, monkeypatch):
     """The first asks the medium again and again, the other turns in a circle."""
-    impatient(monkeypatch, *([0.05] if name == "choose_checkpoint" else []))
+    impatient(monkeypatch, *([0.02] if name == "choose_checkpoint" else []))
     reference = reference_run(configuration("undo"))
     last = crash_points(reference, "adr", 8, None)[0][-1]
     image = last.image(last.sizes)
@@ -190,7 +190,7 @@ def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name,
 
 
 def test_a_resumed_run_whose_last_recovery_has_no_verdict_has_none(monkeypatch):
-    impatient(monkeypatch, 0.05)
+    impatient(monkeypatch, 0.02)
     reference, choose, calls = reference_run(configuration("undo")), recovery.choose_checkpoint, count(1)
     last = crash_points(reference, "adr", 8, None)[0][-1]
     monkeypatch.setattr(recovery, "choose_checkpoint", lambda *arguments: choose(*arguments) if next(calls) == 1 else spin())
@@ -204,7 +204,7 @@ def visit_alone(search, model, point, counts):
 
 @each("further", [visit_alone, crash_in_recovery, judge_resume, lose_flag])
 def test_a_further_step_from_a_state_that_has_no_verdict_is_noted_with_its_line(further, monkeypatch):
-    impatient(monkeypatch, 0.05)
+    impatient(monkeypatch, 0.02)
     search = Search(reference_run(configuration("undo")), 0, None, Effort(5), "")
     last = crash_points(search.reference, "adr", 8, None)[0][-1]
     with monkeypatch.context() as patched:

@@ -39,7 +39,7 @@ def instants(system, count, seed=1):
     return np.random.default_rng(seed).uniform(0, quiet(system).results["Elapsed [s]"], count)
 
 
-@each("system", STRICT, few=2)
+@each("system", STRICT, few=1)
 def test_whether_or_not_flags_under_way_survive_the_model_is_that_of_a_run_without(system):
     line = schedule(ready(tiny(system)), counted_flow(tiny(system), 40))
     commit, resumed = line.graph.index("Commit"), {}
@@ -89,7 +89,7 @@ def test_several_power_losses_leave_the_model_of_a_run_without(system, optimizer
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1, "machine.cxl_latency_ns": 1e5}
 
 
-@each("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}], few=4)
+@each("knobs", [{}, SLOW, {"machine.pmem": "cxl-flash", **SLOW}], few=3)
 @each("bound", [0, 1, 3, 100])
 def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     asked = tiny("cxl", **knobs, **{"policy.mlp_staleness_bound_batches": bound})

@@ -74,7 +74,7 @@ def training_time(asked, spread):
         "machine.num_ssds",
     ],
 )
-@examples(12)
+@examples(7)
 @given(asked=scenarios(), factor=st.sampled_from([1.01, 1.5, 2, 7]), spread=st.booleans())
 def test_more_of_a_part_never_slows_training(path, asked, factor, spread):
     group, name = path.split(".")
@@ -102,7 +102,7 @@ LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machin
         ("machine.cxl_latency_ns", 1, 100_000, False),
     ],
 )
-@examples(12)
+@examples(7)
 @given(asked=scenarios(), spread=st.booleans(), data=st.data())
 def test_more_of_the_link_or_less_in_its_way_never_slows_training(path, low, high, helps, asked, spread, data):
     values = KNOBS[path].allowed_numbers or range(low, high + 1)
@@ -139,7 +139,7 @@ def test_a_lookup_that_comes_early_does_not_let_pooling_on_the_gpu_delay_the_und
     assert fast <= slow
 
 
-@examples(12)
+@examples(7)
 @given(asked=scenarios())
 def test_near_data_compute_as_fast_as_its_memory_never_slows_training_where_pooling_saves_bytes(asked):
     amounts = flow(asked, 1)

@@ -58,7 +58,7 @@ def test_a_medium_without_a_cache_has_no_knee(medium):
     assert large_one.results[STEP] < 1.001 * small_one.results[STEP]
 
 
-@each("system", ON_FLASH)
+@each("system", ON_FLASH, few=10)
 @each(("capacity", "apart"), [(0.01, 0.03), (0.02, 0.03), (0.034, 0.01), (0.04, 0.01), (0.046, 0.01), (0.06, 0.01)])
 def test_an_estimate_is_within_1_percent_of_a_full_run_and_3_where_a_batch_outgrows_the_cache(system, capacity, apart):
     asked = small(capacity, system)

@@ -49,7 +49,7 @@ def test_the_list_of_free_work_is_no_longer_than_it_must_be():
     assert found == set(FREE)
 
 
-@each(("system", "knobs"), MACHINES)
+@each(("system", "knobs"), MACHINES, few=66)
 def test_all_that_is_powered_draws_static_power_but_what_stands_in_anothers(system, knobs):
     for everything in (False, True):
         devices = ready(scenario("optane-rm4", system, **knobs, **{"machine.all_powered": everything})).devices

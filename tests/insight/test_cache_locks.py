@@ -15,7 +15,7 @@ BASE = preset("torchrec-terabyte").scenario
 MIXED = {"policy.kernel": ("uvm-cache",) * 13 + ("hbm",) * 13}
 
 
-@each("knobs", [{}, MIXED, {"data.popularity": "uniform"}])
+@each("knobs", [{}, MIXED, {"data.popularity": "uniform"}], few=1)
 def test_points_are_what_a_batch_of_that_cache_misses_and_refuses(knobs):
     s = with_values(BASE, knobs)
     points = lock_curve(s)

@@ -280,7 +280,7 @@ def test_the_timer_of_a_gpu_divides_the_time_between_events_by_the_calls():
     assert all(seconds > 0 for seconds in timer.waiting(operator, 2)) and events.waits == waits + 2 + 1 + 2 * 10 + 1
 
 
-@each("system", GPU_SYSTEMS)
+@each("system", GPU_SYSTEMS, few=2)
 @each("optimizer", ["sgd", "adagrad"])
 def test_the_loop_trains_alike_on_devices(monkeypatch, system, optimizer):
     """On the CPU as a device, tables and layers apart or together: the loss falls as it does on the host alone."""

@@ -76,7 +76,7 @@ CASES = [
 ]
 
 
-@each(("name", "system", "checks"), CASES)
+@each(("name", "system", "checks"), CASES, few=4)
 def test_a_batch_of_the_protocol_costs_what_the_schedule_charges_the_memory(name, system, checks):
     asked = scenario(name, system, **{"policy.row_checksums": checks})
     machine = ready(asked)

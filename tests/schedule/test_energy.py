@@ -30,7 +30,7 @@ def total(rows, column):
     return sum(row[column] for row in rows)
 
 
-@each("answer", [estimate, simulate], few=28)
+@each("answer", [estimate, simulate], few=14)
 @each("system", SYSTEMS)
 @each("name", PRESETS)
 def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, answer):

@@ -70,7 +70,7 @@ MACHINES = [*dict(every_machine()).items()][::12] + [
 ]
 
 
-@each(("name", "scenario"), MACHINES)
+@each(("name", "scenario"), MACHINES, few=26)
 def test_an_estimate_is_the_average_of_its_timeline(name, scenario):
     settled = settle(scenario)
     if settled.problems:

@@ -154,7 +154,7 @@ def judged(found: Seen, whole: Seen) -> None:
 
 @each("seed", range(20))
 @each("kind", WORDS)
-@each("ends", [("",), ("", ".copy"), (".copy",)], few=12)
+@each("ends", [("",), ("", ".copy"), (".copy",)], few=7)
 def test_a_letter_with_another_top_bit_loses_no_request_and_no_result(
     ends: tuple[str, ...], kind: str, seed: int, written: dict[str, bytes], whole: Seen, folder: Path
 ) -> None:
@@ -190,7 +190,7 @@ def test_a_letter_with_another_top_bit_is_told_in_a_sentence(
             raise BadFile("serve --restore")
 
 
-@each("bit", range(HEADER_BITS), few=12)
+@each("bit", range(HEADER_BITS), few=7)
 def test_a_flipped_bit_of_the_file_s_header_never_keeps_the_store_from_being_restored(
     bit: int, written: dict[str, bytes], whole: Seen, folder: Path
 ) -> None:

@@ -34,7 +34,7 @@ def by_task(asked):
     return {(one.task, one.device): one.nbytes for one in data_moves(asked)}
 
 
-@each("system", SYSTEMS)
+@each("system", SYSTEMS, few=14)
 @each("name", PRESETS)
 def test_what_moves_into_pmem_is_what_the_result_says_was_written(name, system):
     strict = {"policy.mlp_staleness_bound_batches": 0}  # else the run's last log may end half written

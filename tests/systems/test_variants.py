@@ -1,5 +1,6 @@
 """Is one new file all that a system, device, model or preset takes, and one new row a fault, metric or persistence model?"""
 
+import os
 import re
 import shutil
 import sys
@@ -118,10 +119,11 @@ def forget():
 
 @pytest.fixture
 def beads(tmp_path, monkeypatch):
-    """Copy the folders of variants, add one file to each and one row to each table, and let the registry look there."""
+    """Link the files of variants, add one file to each and one row to each table, and let the registry look there."""
     for kind, (place, table) in registry.TABLES.items():
         monkeypatch.setattr(f"engine.{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
-    shutil.copytree(registry.ENGINE_FOLDER, tmp_path, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(registry.ENGINE_FOLDER, tmp_path, ignore=ignored, copy_function=os.symlink, dirs_exist_ok=True)
     for folder in {path.rpartition("/")[0] for path in FILES if path.endswith(".py")}:
         monkeypatch.setattr(import_module(f"engine.{folder.replace('/', '.')}"), "__path__", [str(tmp_path / folder)])
     shutil.copytree(presets.FOLDER, tmp_path / "presets")

@@ -67,7 +67,7 @@ def test_a_scenario_beside_a_claiming_preset_is_told_how_many_knobs_lie_between(
     assert known_error_sentence(far, STEP).endswith("2 knobs differ here.")
 
 
-@each("name", ["tiny", "trainingcxl-rm4", "optane-rm4"])
+@each("name", ["tiny", "trainingcxl-rm4", "optane-rm4"], few=1)
 def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(name):
     scenario = with_values(preset(name).scenario, {"run.training": False})
     guess, run = estimate(scenario).results, simulate(scenario).results

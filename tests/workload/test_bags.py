@@ -55,7 +55,7 @@ def test_lengths_are_negative_binomial_poisson_or_between_that_and_even(mean, cv
     assert np.abs(far).max() < 5
 
 
-@each("samples", [2, 16, 128])
+@each("samples", [2, 16, 128], few=6)
 @each(("mean", "cv"), LAWS)
 def test_a_batch_has_its_lookups_whatever_their_spread_and_the_spread_is_as_asked(mean, cv, samples):
     random, count = np.random.default_rng(mean * samples), 3000

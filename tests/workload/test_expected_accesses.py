@@ -46,7 +46,7 @@ def _means(found: accesses.Accesses) -> list[float]:
     return [float(part[int(len(part) > 1) :].mean(axis=0).sum()) for part in parts]  # a first batch has none before it
 
 
-@each("kind", ["kaggle", "zipf", "uniform"])
+@each("kind", ["kaggle", "zipf", "uniform"], few=6)
 @each(("shape", "batches"), SHAPES)
 def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
     scenario = _scenario({**shape, "data.popularity": kind})

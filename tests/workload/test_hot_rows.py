@@ -63,7 +63,7 @@ def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
     assert popular_shares_counted(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
 
 
-@each("correlation", [0.0, 0.5, 1.0])
+@each("correlation", [0.0, 0.5, 1.0], few=3)
 @each("mebibytes", [4, 256])
 def test_the_share_of_popular_samples_is_expected_as_it_is_counted(correlation, mebibytes) -> None:
     asked = kaggle(**{"data.sample_correlation": correlation})

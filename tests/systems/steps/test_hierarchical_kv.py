@@ -90,6 +90,7 @@ def test_as_a_cache_missing_rows_come_before_the_lookup_and_nothing_overlaps():
 @each(
     "knobs",
     [HYBRID, {**HYBRID, "policy.cache_load_factor": 1.0}, {"policy.cache_load_factor": 0.8}, {"policy.cache_policy": "lfu"}],
+    few=4,
 )
 @each("popularity", ["kaggle", "uniform"])
 def test_estimate_and_full_run_agree(knobs, popularity):

@@ -99,7 +99,7 @@ ODD_NUMBERS = st.sampled_from(["", "5.", ".5", "+3", "2.6e2", "1E-3"])
 NUMBERS = st.floats(-1e9, 1e9).map(repr) | st.integers(-(10**12), 10**12).map(str) | ODD_NUMBERS
 
 
-@examples(100)
+@examples(40)
 @given(st.lists(NUMBERS, min_size=13, max_size=13))
 def test_any_way_to_write_a_count_is_read(counts: list[str]) -> None:
     file = decode("made up", tsv([["1", *counts, *CELLS[0][14:]], *CELLS]))
@@ -153,7 +153,7 @@ def test_a_damaged_file_is_refused_with_its_name_and_line(kind: str) -> None:
         decode("bad", raw)
 
 
-@examples(150)
+@examples(60)
 @given(st.integers(0, len(CSV) - 1), st.binary(max_size=6), st.integers(0, 200))
 def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted: bytes, removed: int) -> None:
     try:

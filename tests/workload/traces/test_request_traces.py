@@ -94,7 +94,7 @@ TEXTS = {
 }
 
 
-@each("what", TEXTS)
+@each("what", TEXTS, few=4)
 def test_a_text_of_requests_is_counted_as_numpy_counts_it(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 17)
     (tmp_path / "own").write_text(TEXTS[what](), encoding="utf-8", newline="")
