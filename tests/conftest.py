@@ -4,7 +4,7 @@ import difflib
 import gc
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import SystemRandom
 
@@ -132,6 +132,25 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert path.read_text(encoding="utf-8") == text, f"{path} differs; if that is intended, run `make golden`"
 
     return compare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[str]:
+    """Leave out the syncs of stores to the disk, two thirds of their time: only a power cut can tell. Return what is left out."""
+    from engine.store import database
+
+    with pytest.MonkeyPatch.context() as patch:
+        usual = database.SYNCHRONOUS
+        patch.setattr(database, "SYNCHRONOUS", "OFF")
+        yield usual
+
+
+@pytest.fixture(scope="module")
+def synced(unsynced: str) -> Iterator[None]:
+    """Sync stores to the disk as the engine does, for tests of what is durable."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.store.database.SYNCHRONOUS", unsynced)
+        yield
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
     assert kept_result(path, scenario(4), "full") is None
 
 
-def test_commits_are_synchronous_and_logged_ahead(path: Path) -> None:
+def test_commits_are_synchronous_and_logged_ahead(synced: None, path: Path) -> None:
     assert ask(path, "PRAGMA synchronous") == [(2,)]  # FULL
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
 

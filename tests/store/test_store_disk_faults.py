@@ -22,7 +22,10 @@ from engine.store.owner import AlreadyOwned
 from tests.service_fakes import COMPUTE, computing_here, scenarios
 from tests.store.disk import Disk, sqlite, watched
 
-pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
+pytestmark = [
+    pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched"),
+    pytest.mark.usefixtures("synced"),
+]
 SEEDS = range(12)
 EVERY = 211  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]

@@ -19,7 +19,10 @@ from tests.store import power_cuts, store_work
 from tests.store.disk import LINK, SYNC, SYNC_FOLDER, WRITE, Op, sqlite, watched
 from tests.store.test_store_formats import old
 
-pytestmark = pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched")
+pytestmark = [
+    pytest.mark.skipif(sqlite() is None, reason="Python's SQLite is built in here, and cannot be watched"),
+    pytest.mark.usefixtures("synced"),
+]
 NAME = "store.sqlite"
 __all__ = ["old"]  # a fixture
 
@@ -48,7 +51,7 @@ def recorded(folder: Path) -> Recording:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def recording(synced: None, tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return recorded(tmp_path_factory.mktemp("day"))
 
 

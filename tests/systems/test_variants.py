@@ -117,21 +117,27 @@ def forget():
         cached.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory):
+    """Return a folder with links to the files of variants, and one more file of each kind."""
+    folder = tmp_path_factory.mktemp("engine")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(registry.ENGINE_FOLDER, folder, ignore=ignored, copy_function=os.symlink, dirs_exist_ok=True)
+    shutil.copytree(presets.FOLDER, folder / "presets")
+    for path, text in {**FILES, "presets/beads.toml": PRESET}.items():
+        (folder / path).write_text(text)
+    return folder
+
+
 @pytest.fixture
-def beads(tmp_path, monkeypatch):
-    """Link the files of variants, add one file to each and one row to each table, and let the registry look there."""
+def beads(variants, monkeypatch):
+    """Let the registry look into that folder, and add one row to each table."""
     for kind, (place, table) in registry.TABLES.items():
         monkeypatch.setattr(f"engine.{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(registry.ENGINE_FOLDER, tmp_path, ignore=ignored, copy_function=os.symlink, dirs_exist_ok=True)
     for folder in {path.rpartition("/")[0] for path in FILES if path.endswith(".py")}:
-        monkeypatch.setattr(import_module(f"engine.{folder.replace('/', '.')}"), "__path__", [str(tmp_path / folder)])
-    shutil.copytree(presets.FOLDER, tmp_path / "presets")
-    (tmp_path / "presets" / "beads.toml").write_text(PRESET)
-    for path, text in FILES.items():
-        (tmp_path / path).write_text(text)
-    monkeypatch.setattr(registry, "ENGINE_FOLDER", tmp_path)
-    monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
+        monkeypatch.setattr(import_module(f"engine.{folder.replace('/', '.')}"), "__path__", [str(variants / folder)])
+    monkeypatch.setattr(registry, "ENGINE_FOLDER", variants)
+    monkeypatch.setattr(presets, "FOLDER", variants / "presets")
     before = set(sys.modules)
     forget()
     yield preset("beads").scenario
