@@ -1,11 +1,14 @@
-"""Alike cases in one test (`each`), drawn examples (`examples`), and how many of both `make test` and `make slow` take."""
+"""Alike cases in one test (`each`), drawn examples (`examples`), and how many of both `make test` and `make slow` take.
+
+All that `make slow` draws hangs on one seed, which it prints: `make slow-engine SEED=...` draws the same again.
+"""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -13,6 +16,7 @@ from hypothesis import is_hypothesis_test, settings
 MOST_FAILURES = 5  # failures told of one test
 Case = dict[str, Any]
 Test = Callable[..., None]
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -20,6 +24,7 @@ class Selection:
     """What a run of the tests asks for: all cases and new examples, or only what concerns one name."""
 
     all: bool = False
+    seed: str = ""  # that draws what `make slow` takes of many
     words: frozenset[str] = frozenset()  # that mean the name
     device: bool = False  # whose constants are named after it, as pmem.read-rate
 
@@ -30,6 +35,15 @@ SELECTION = Selection()
 def examples(count: int) -> settings:
     """Return settings that draw so many examples, ten times as many for `make slow`."""
     return settings(max_examples=count * (10 if SELECTION.all else 1))
+
+
+def draw(values: Sequence[Value], count: int, about: str = "") -> list[Value]:
+    """Return so many of many values, in their order; which ones, the seed of `make slow` says.
+
+    about: what else tells one drawing from another of as many values.
+    """
+    places = Random(f"{SELECTION.seed} {about}").sample(range(len(values)), min(count, len(values)))
+    return [values[place] for place in sorted(places)]
 
 
 def mentions(argument: Any) -> bool:
@@ -47,13 +61,18 @@ def mentions(argument: Any) -> bool:
     )
 
 
-def sampled_cases(cases: list[Case], limit: int) -> list[Case]:
-    """Return the cases to run: those asked about, or else all; a few of them, of as many different values as can be."""
+def sampled_cases(cases: list[Case], limit: int, most: int = 0) -> list[Case]:
+    """Return the cases to run: those asked about, or else all; a few of them, of as many different values as can be.
+
+    most: the cases that `make slow` draws by its seed; 0 for all.
+    """
     cases = [case for case in cases if mentions(case)] or cases
+    if SELECTION.all:
+        return draw(cases, most or len(cases))
+    if not limit:
+        return cases
     pool = Random(0).sample(cases, len(cases))
     sample: list[Case] = []
-    if SELECTION.all or not limit:
-        return cases
     labels: set[str] = set()
     while pool and len(sample) < limit:
         sample.append(max(pool, key=lambda case: len(set(case_labels(case)) - labels)))
@@ -88,10 +107,10 @@ def run(test: Test, cases: list[Case], fixtures: Case) -> None:
         )
 
 
-def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) -> Callable[[Test], Test]:
+def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0, most: int = 0) -> Callable[[Test], Test]:
     """Run a test on each case in turn, as parametrize would, but as one test that names the cases that fail.
 
-    Of all combinations with further `each`, `make test` runs `few` if that is given, and `make slow` all.
+    Of all combinations with further `each`, `make test` runs `few` if that is given, and `make slow` all, or `most` drawn ones.
     """
     names = tuple(word.strip() for word in arguments.split(",")) if isinstance(arguments, str) else arguments
     rows = [dict(zip(names, row if len(names) > 1 else (row,), strict=True)) for row in values]
@@ -99,10 +118,10 @@ def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) 
     def decorate(test: Test) -> Test:
         inner, cases = getattr(test, "test", test), [row | case for row, case in product(rows, getattr(test, "cases", [{}]))]
         assert cases, f"{test.__name__} has no case"
-        limit = few or getattr(test, "few", 0)
+        limit, drawn = few or getattr(test, "few", 0), most or getattr(test, "most", 0)
 
         def loop(**fixtures: Any) -> None:
-            run(inner, sampled_cases(cases, limit), fixtures)
+            run(inner, sampled_cases(cases, limit, drawn), fixtures)
 
         signature = inspect.signature(test)
         parameters = [parameter for name, parameter in signature.parameters.items() if name not in names]
@@ -111,7 +130,7 @@ def each(arguments: str | tuple[str, ...], values: Iterable[Any], few: int = 0) 
             marks.append(pytest.mark.more.mark)
         loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
         loop.__dict__.update(__signature__=signature.replace(parameters=parameters), pytestmark=marks)
-        loop.__dict__.update(test=inner, cases=cases, few=limit)
+        loop.__dict__.update(test=inner, cases=cases, few=limit, most=drawn)
         return loop
 
     return decorate

@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     SELECTION.all = config.getoption("--all")
     if SELECTION.all and config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = str(SystemRandom().randrange(10**9))
+    SELECTION.seed = config.getoption("hypothesis_seed") or ""
     settings.load_profile("slow" if SELECTION.all else "test")
     if name := config.getoption("--about"):
         SELECTION.words, SELECTION.device = words_of_name(name)

