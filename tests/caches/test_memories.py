@@ -26,6 +26,10 @@ from tests.machines import counted_flow
 from tests.systems.test_scale_out import small
 
 DRIVES = "Rows from drives [%]"
+SHORT_RUN = with_values(
+    preset("mtrains-capacity").scenario,
+    {"data.batch_size": 8192, "run.batches": 2, "machine.num_gpus": 16, "machine.target_throughput": None},
+)
 BATCHES = st.lists(st.lists(st.integers(0, 30), max_size=9), max_size=25)
 
 
@@ -101,8 +105,6 @@ def test_rows_of_placed_tables_are_counted_one_by_one_and_the_rest_through_the_c
 
 @pytest.mark.slow
 def test_the_preset_agrees_with_its_estimate_on_rows_from_drives_and_an_empty_start_is_slower():
-    base = with_values(preset("mtrains-capacity").scenario, {"data.batch_size": 8192, "run.batches": 2, "machine.num_gpus": 16})
-    base = with_values(base, {"machine.target_throughput": None})
-    warm, cold = (simulate(with_values(base, {"policy.warm_caches": on})).results for on in (True, False))
-    assert warm[DRIVES] == pytest.approx(estimate(base).results[DRIVES], rel=0.02)
+    warm, cold = (simulate(with_values(SHORT_RUN, {"policy.warm_caches": on})).results for on in (True, False))
+    assert warm[DRIVES] == pytest.approx(estimate(SHORT_RUN).results[DRIVES], rel=0.02)
     assert cold[DRIVES] > 2 * warm[DRIVES] and cold["Step time [ms]"] > warm["Step time [ms]"]

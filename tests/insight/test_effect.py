@@ -42,17 +42,21 @@ EVENTFUL = {
     "model.optimizer": "rowwise-adagrad",
 }
 LONG_ROWS = {"model.interaction": "concat", "model.embedding_dim": 4096}  # more than the smallest memory budget
+HISTORY_AND_BAG = with_values(preset("nvidia-hstu").scenario, {"model.pooling": 50})  # that could be two histories
 READS_FILE = with_values(preset("optane-kaggle").scenario, {"run.batches": 3, "data.batch_size": 16, "data.held_out_samples": 20})
 FILE = ROOT / "tests/data/made_up_criteo.csv"
 
 
 def shows_in_an_estimate(path):
     """Return whether the knob changes a result of some preset under some system."""
+    if path == "model.projection_dim":  # the bottom MLP must end in vectors as wide
+        wide = with_values(TINY, {path: 8, "model.bottom_mlp": (5, 8, 8)})
+        return not equal_results(estimate(wide).results, estimate(TINY).results)
     changed = product(("tiny", "trainingcxl-rm1", "dlrm-terabyte"), PLACES, SYSTEMS)
     bases = chain(
         (with_values(preset(name).scenario, {**changes, "system": system}) for name, changes, system in changed),
         (preset(name).scenario for name in preset_names()),
-        (with_values(preset("dlrm-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": 16}),),
+        (with_values(preset("dlrm-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": 16}), HISTORY_AND_BAG),
     )
     return any(effect(base, path) == KnobEffect(True) for base in bases)
 

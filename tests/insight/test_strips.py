@@ -13,7 +13,7 @@ from engine.insight.knob_strips import LEAST_CHANGE, MAX_STOPS, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import assumptions, running_costs
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, with_checked_values, with_values
+from engine.scenario.scenario import KNOBS, clear_contradictions, with_checked_values, with_values
 from engine.schedule.machine import settle
 from tests.cases import each
 from tests.machines import TINY
@@ -26,7 +26,7 @@ BASE = with_values(preset("trainingcxl-rm1").scenario, {"system": "cxl", "machin
 def alone(scenario, path, value):
     """Return the outcome of one estimate, and its numbers in seconds, joules and USD."""
     try:
-        found = estimate(with_values(scenario, {path: value}))
+        found = estimate(with_values(scenario, clear_contradictions(scenario, {path: value})[0]))
     except EmberpoolError as error:
         return str(error), ()
     if not found.ran:
