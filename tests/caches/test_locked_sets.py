@@ -36,7 +36,7 @@ def counted(s, rows):
 
 @each("popularity", ["uniform", "zipf", "kaggle"])
 @each("locality", [0.0, 0.5])
-@each("share", [0.6, 1.0, 1.4, 1.8, 2.5, 4.0], few=2)
+@each("share", [0.6, 1.0, 1.4, 1.8, 2.5, 4.0], few=2, most=12)
 def test_expected_misses_and_conflicts_are_those_counted_from_ids(popularity, locality, share):
     """The cache has room for so many times the unique rows of a batch: with 1.8 the rows of two batches fill most sets."""
     s = asked(**{"data.popularity": popularity, "data.locality": locality})

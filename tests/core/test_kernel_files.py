@@ -11,6 +11,7 @@ import pytest
 
 from engine.core import kernel_files
 from tests import ROOT
+from tests.cases import draw
 from tests.core.test_jit import written as written  # a fixture
 
 RUN = [sys.executable, "-m", "engine", "run", "--preset", "tiny", "--set", "run.batches=3", "--csv", "-"]
@@ -137,11 +138,11 @@ def _run(cache: Path) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.slow
-def test_four_processes_at_once_on_an_empty_folder_compile_and_keep_what_they_compiled(tmp_path):
+def test_processes_at_once_on_an_empty_folder_compile_and_keep_what_they_compiled(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     together = [
         subprocess.Popen(RUN, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
+        for _ in range(2)
     ]
     outputs = [process.communicate() for process in together]
     assert len(set(outputs)) == 1 and {process.returncode for process in together} == {0}
@@ -151,10 +152,10 @@ def test_four_processes_at_once_on_an_empty_folder_compile_and_keep_what_they_co
 
 
 @pytest.mark.slow
-def test_each_damaged_kernel_of_the_engine_gives_the_same_bytes(tmp_path):
+def test_a_damaged_kernel_of_the_engine_gives_the_same_bytes(tmp_path):
     cache = tmp_path / "kernels"
     sound, sentences = _run(cache), 0
-    for path in sorted(cache.rglob("*.nbc")):
+    for path in draw(sorted(cache.rglob("*.nbc")), 25):
         kept = path.read_bytes()
         contents = list(damaged(kept, tmp_path / "trace").values())
         path.write_bytes(random.Random(path.name).choice(contents))
@@ -163,4 +164,4 @@ def test_each_damaged_kernel_of_the_engine_gives_the_same_bytes(tmp_path):
         assert "Traceback" not in run.stderr and run.stderr.count("\n") <= 1, path
         sentences += run.stderr.count("compiled anew")  # none for a kernel that only other kernels call
         path.write_bytes(kept)
-    assert sentences > 15 and not (tmp_path / "trace").exists()
+    assert sentences > 3 and not (tmp_path / "trace").exists()

@@ -18,7 +18,7 @@ from engine.persistence import protocol, records
 from engine.persistence.crash_media import CrashMedia
 from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.recovery import recover
-from tests.cases import SELECTION
+from tests.cases import SELECTION, draw
 from tests.seeded_bugs.broken_media import MediumWrapper
 
 SHARE = 1 if SELECTION.all else 27  # of so many configurations `make test` explores one
@@ -219,6 +219,8 @@ def test_rows_of_unlike_sizes_are_consistent_to_the_last_combination_of_a_tiny_r
 
 
 @pytest.mark.slow
-def test_a_million_unique_states_are_consistent():
-    report = check(1_400_000)
-    assert report.unique_states >= 1_000_000 and report.inconsistent == 0, report.failures
+def test_more_than_a_hundred_thousand_unique_states_are_consistent():
+    """`python -m engine crashcheck --states 1400000` explores a million in twenty minutes."""
+    (seed,) = draw(range(10_000), 1)
+    report = check(150_000, seed=seed)
+    assert report.unique_states >= 100_000 and report.inconsistent == 0, report.failures
