@@ -21,7 +21,7 @@ from tests.machines import line, ready, scenario
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 LEAST = 0.1  # percent: rounding of what a bar is of
 DRAWN, MOST_DRAWN = 25, 1e6
-RUNS = 4  # of each preset
+RUNS = 3  # of each preset
 MOST_RUN = 2e9  # lookups of a preset's run: to count more of them takes hours, or more memory than the computer has
 
 
