@@ -62,7 +62,7 @@ def test_points_along_a_knob_are_what_each_is_alone(system, path):
 
 
 @pytest.mark.slow
-@each("preset_name", preset_names())
+@each("preset_name", preset_names(), most=100)
 @each("path", AXES)
 def test_points_of_every_preset_are_what_each_is_alone(preset_name, path):
     is_equal_alone(points_along(preset(preset_name).scenario, path))
