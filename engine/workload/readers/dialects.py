@@ -92,15 +92,17 @@ def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:
 
     A quoted cell of the text stays open on `line`: either cells may hold line ends, or quotation marks are plain letters.
     """
+    lines: list[str] = []
     with open_regular(path) as file:
         blocks = Blocks(short_path(path.name), file)
         for block in blocks:
-            if line < blocks.line + block.count(b"\n") or blocks.line >= line:
-                lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
-                following_lines = [text.rstrip("\r") for text in lines[:MOST_ROWS]]
-                rows = multiline_rows(following_lines, dialect.delimiter)
-                return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
-    return LITERAL
+            if blocks.line + block.count(b"\n", 0, -1) >= line:
+                block_lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
+                lines += [text.rstrip("\r") for text in block_lines if text.strip()]
+            if len(lines) >= MOST_ROWS:
+                break
+    rows = multiline_rows(lines[:MOST_ROWS], dialect.delimiter)
+    return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
 
 
 def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:

@@ -111,6 +111,13 @@ def test_a_stray_mark_makes_a_mapping_that_takes_marks_as_letters(row, tmp_path,
     assert read_file(path).samples == COUNT
 
 
+def test_a_line_end_in_a_cell_of_the_last_rows_makes_a_mapping_of_cells_with_line_ends(tmp_path):
+    path, rows = tmp_path / "views.csv", [f"{n % 2},u{n % 7},film {n}\n" for n in range(COUNT)]
+    path.write_text("label,user_id,title\n" + "".join(rows[:-1]) + '1,u3,"film\nof two lines"\n')
+    found = describe(path)
+    assert found.records == COUNT and 'quotes = "multiline"' in found.mapping
+
+
 @pytest.mark.parametrize("closing", [11, 30, COUNT - 1])
 @pytest.mark.parametrize("marks", [1, 40])
 def test_a_mark_of_inches_does_not_close_what_a_stray_one_opens(marks, closing, tmp_path):

@@ -1,0 +1,236 @@
+"""Is a file at the limit of a reader read, and one just beyond it refused?"""
+
+import gzip
+import io
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet as arrow_parquet
+
+from engine.errors import BadFile
+from engine.workload.readers import arrays, blocks, parquet, records, text_table, zipped
+from engine.workload.readers.blocks import Blocks
+from engine.workload.readers.dialects import Dialect, quotes_meaning
+from engine.workload.readers.formats import read_file
+from engine.workload.readers.layouts import Layout
+from tests.cases import each
+from tests.workload.readers.test_formats import a_day
+
+LINES = b"1,2\n" * 300
+
+
+def text_of(path: Path, size: int | None = None) -> bytes:
+    with path.open("rb") as file:
+        return b"".join(Blocks(path.name, file, size))
+
+
+@each("excess", [0, 1])
+def test_gzip_may_unpack_to_its_limit_and_no_further(excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.gz"
+    path.write_bytes(gzip.compress(LINES))
+    monkeypatch.setattr(blocks, "FREE_TEXT", len(LINES) - blocks.EXPANSION * path.stat().st_size - excess)
+    if excess:
+        with pytest.raises(BadFile, match=r"t\.gz unpacks to more than 16 times its size"):
+            text_of(path)
+    else:
+        assert text_of(path) == LINES
+
+
+@each("excess", [0, 1])
+def test_a_line_may_have_its_longest_and_no_more(excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"1\n" + b"a" * 40)  # the last line lacks its end, so nothing else stops it
+    monkeypatch.setattr(blocks, "LONGEST_LINE", 40 - excess)
+    if excess:
+        with pytest.raises(BadFile, match=r"t\.csv:2: the line is longer than 39 bytes"):
+            text_of(path)
+    else:
+        assert text_of(path) == path.read_bytes()
+
+
+@each("excess", [0, 1])
+def test_a_file_that_grows_while_it_is_read_is_refused(excess: int, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(LINES)
+    if excess:
+        with pytest.raises(BadFile, match=r"t\.csv changed while it was read"):
+            text_of(path, len(LINES) - 1)
+    else:
+        assert text_of(path, len(LINES)) == LINES
+
+
+def test_progress_is_the_share_of_the_files_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+    (tmp_path / "t.csv").write_bytes(LINES)
+    monkeypatch.setattr(blocks, "READ_NBYTES", len(LINES) // 4)
+    with (tmp_path / "t.csv").open("rb") as file:
+        list(Blocks("t.csv", file, len(LINES), watch=lambda share, _: shares.append(share)))
+    assert [*dict.fromkeys(shares)] == [0.25, 0.5, 0.75, 1.0]
+
+
+OPEN_CELL = b'a,b\n1,"' + b"x" * 33  # 36 bytes of a record that stays open
+
+
+@each("excess", [0, 1])
+def test_an_open_record_may_be_as_long_as_a_line(excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(OPEN_CELL + b'\n"\n')
+    monkeypatch.setattr(blocks, "READ_NBYTES", len(OPEN_CELL) + 1)
+    monkeypatch.setattr(text_table, "LONGEST_LINE", 37 - excess)
+    layout = Layout("unknown", "", ("a", "b"), quotes=records.MULTILINE)
+    with path.open("rb") as file:
+        rows = text_table.rows_of(Blocks("t.csv", file), layout)
+        if excess:
+            with pytest.raises(BadFile, match=r"t\.csv:2: a quotation mark opens a field"):
+                list(rows)
+        else:
+            assert [row.columns["b"].to_pylist() for row in rows] == [["x" * 33 + "\n"]]
+
+
+@each(
+    ("end", "line", "meaning"),
+    [
+        (b"", 3, records.MULTILINE),
+        (b"\n5,6", 3, records.MULTILINE),
+        (b"\n5,6\n", 5, records.LITERAL),
+        (b'\n5,"6', 5, records.LITERAL),
+    ],
+)
+def test_an_open_cell_is_looked_for_on_its_own_line(end: bytes, line: int, meaning: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a,b\n1,2\n3,"x\ny"' + end)
+    assert quotes_meaning(path, Dialect("text", None, ("a", "b")), line) == meaning
+
+
+@each("block", [4, 9, 13, 1 << 22])
+@each(("end", "meaning"), [(b'y"\n5,6', records.MULTILINE), (b"3,4\n5,6", records.LITERAL)])
+def test_an_open_cell_is_found_and_closed_in_whichever_block(
+    end: bytes, meaning: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a,b\n1,2\n3,"x\n' + end)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
+    assert quotes_meaning(path, Dialect("text", None, ("a", "b")), 3) == meaning
+
+
+def table_of_rows(path: Path, rows: int) -> Path:
+    arrow_parquet.write_table(pyarrow.table({"id": np.arange(rows), "label": np.arange(rows) % 2}), path)
+    return path
+
+
+PARQUET_LIMITS: dict[str, Any] = {
+    "rows": ("FREE_ROWS", "declares 500 rows", lambda rows, nbytes, group: rows - nbytes),
+    "a group": ("MOST_GROUP_NBYTES", "has a row group", lambda rows, nbytes, group: group),
+    "a group over the file": ("FREE_TEXT", "has a row group", lambda rows, nbytes, group: group - parquet.EXPANSION * nbytes),
+}
+
+
+@each("what", PARQUET_LIMITS)
+@each("excess", [0, 1])
+def test_parquet_may_hold_its_limit_and_no_more(what: str, excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, words, least = PARQUET_LIMITS[what]
+    path = table_of_rows(tmp_path / "t.parquet", 500)
+    group_nbytes = arrow_parquet.read_metadata(path).row_group(0).total_byte_size
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet, limit, least(500, path.stat().st_size, group_nbytes) - excess)
+        if excess:
+            with pytest.raises(BadFile, match=words):
+                list(parquet.rows_of(path, "t.parquet"))
+        else:
+            assert sum(len(rows.lines) for rows in parquet.rows_of(path, "t.parquet")) == 500
+
+
+@each(
+    ("rows", "nbytes", "together"),
+    [(10**6, 1 << 20, 1 << 16), (1000, 2 << 26, 500), (3, 8 << 26, 1), (1, 2 << 26, 1), (5, 0, 1 << 16)],
+)
+def test_rows_of_long_lists_are_read_few_together(rows: int, nbytes: int, together: int) -> None:
+    groups = [SimpleNamespace(total_byte_size=nbytes - nbytes // 3), SimpleNamespace(total_byte_size=nbytes // 3)]
+    metadata = SimpleNamespace(num_rows=rows, num_row_groups=2, row_group=groups.__getitem__)
+    assert parquet._batch_rows(metadata) == together
+
+
+NUMBERS = np.arange(60)
+ARCHIVE_LIMITS: dict[str, Any] = {
+    "bytes of any archive": lambda size, unpacked, excess: {"EXPANSION": 0, "FREE_NBYTES": unpacked - excess},
+    "bytes over the archive's": lambda size, unpacked, excess: {
+        "EXPANSION": Fraction(unpacked - excess, size),
+        "FREE_NBYTES": 0,
+    },
+    "members": lambda size, unpacked, excess: {"MOST_MEMBERS": 2 - excess},
+}
+
+
+@each("what", ARCHIVE_LIMITS)
+@each("excess", [0, 1])
+def test_an_archive_may_unpack_to_its_limit_and_no_further(
+    what: str, excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, a=NUMBERS, b=NUMBERS)
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    with monkeypatch.context() as patch:
+        for name, limit in ARCHIVE_LIMITS[what](path.stat().st_size, unpacked, excess).items():
+            patch.setattr(zipped, name, limit)
+        if excess:
+            with pytest.raises(BadFile, match="unlike any log of clicks"):
+                zipped.archive_headers(path)
+        else:
+            assert {*zipped.archive_headers(path)} == {"a", "b"}
+
+
+@each("cut", [0, 1])
+@each("stored", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_array_ends_at_the_end_of_its_member(cut: int, stored: int, tmp_path: Path) -> None:
+    path, text = tmp_path / "t.npz", io.BytesIO()
+    np.save(text, NUMBERS)
+    with zipfile.ZipFile(path, "w", stored) as archive:
+        archive.writestr("a.npy", text.getvalue()[: len(text.getvalue()) - cut])
+    if cut:
+        with pytest.raises(BadFile, match=r"t\.npz/a\.npy declares \(60,\) of int64"):
+            zipped.archive_headers(path)
+    else:
+        assert zipped.archive_array(path, "a").tolist() == NUMBERS.tolist()
+
+
+@each("excess", [0, 1])
+def test_a_disk_may_have_just_the_room_for_an_array(excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, a=NUMBERS)
+    with zipfile.ZipFile(path) as archive:
+        free = archive.getinfo("a.npy").file_size + zipped.SPARE_NBYTES - excess
+    monkeypatch.setattr(zipped.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    if excess:
+        with pytest.raises(BadFile, match="free some space there"):
+            zipped.archive_array(path, "a")
+    else:
+        assert zipped.archive_array(path, "a").tolist() == NUMBERS.tolist()
+
+
+@each(("count", "rows"), [(59, 59), (60, 60), (61, 60)])
+def test_first_rows_are_no_more_than_there_are(count: int, rows: int, tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", a=NUMBERS)
+    assert zipped.first_rows(tmp_path / "t.npz", "a", count).tolist() == NUMBERS[:rows, None].tolist()
+
+
+DAY_LIMITS = {"MOST_FIELDS": 4, "MOST_LOOKUPS": 18}  # of the day's four fields of 3, 2, 1 and 12 ids
+
+
+@each("limit", DAY_LIMITS)
+@each("excess", [0, 1])
+def test_a_day_may_have_its_most_fields_and_ids(limit: str, excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = a_day(tmp_path, multi_hot=True)
+    monkeypatch.setattr(arrays, limit, DAY_LIMITS[limit] - excess)
+    if excess:
+        with pytest.raises(BadFile, match="has samples of 4 fields with 18 ids"):
+            read_file(path)
+    else:
+        assert read_file(path).pooling == (3, 2, 1, 12)
+    monkeypatch.undo()
