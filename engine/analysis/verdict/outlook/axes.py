@@ -48,13 +48,13 @@ def _lookups_at(s: Scenario, num_lookups: float) -> tuple[Scenario, Scaled]:
     tables = s.model.num_tables
     if num_lookups >= tables:
         return with_values(s, {"model.pooling": scaled_lookups(s.model, num_lookups / total(per_table(s.model, "pooling")))}), ()
-    fewer, rows = max(1, round(num_lookups)), total(per_table(s.model, "num_embeddings"))
+    fewer, rows = round(num_lookups), total(per_table(s.model, "num_embeddings"))
     reset_lists: dict[str, Any] = {f"data.{name}": () for name in LISTS if len(getattr(s.data, name)) > 1}
     return with_values(
         s,
         {
             "model.num_tables": fewer,
-            "model.num_embeddings": (max(1, round(rows / fewer)),),
+            "model.num_embeddings": (round(rows / fewer),),
             "model.pooling": (1,),
             "model.features": 1,
             "policy.plan": "",

@@ -82,8 +82,8 @@ class HistoryFit:
 
     @property
     def pooling(self) -> int:
-        """The mean length, rounded to whole events."""
-        return max(round(self.mean), 1)
+        """The mean length, rounded to whole events: at least 1, as is each cut length."""
+        return round(self.mean)
 
     @property
     def length_cv(self) -> float:
@@ -195,7 +195,7 @@ def moments(lengths: Ints) -> tuple[float, float]:
 
 def fitted_law(mean: float, cv: float, cap: int) -> HistoryLaw:
     """Return the cut law of the rounded mean, with the spread as far as possible."""
-    rounded_mean = max(round(mean), 1)
+    rounded_mean = round(mean)
     widest = NARROWER * widest_spread(rounded_mean, cap)
     fitted_cv = min(float(f"{cv:.3g}"), np.floor(widest * 1000) / 1000)
     return cut_law(float(rounded_mean), float(fitted_cv), float(cap))
