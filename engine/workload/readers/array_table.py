@@ -42,7 +42,7 @@ def read_archive(path: Path, name: str, meaning: Callable[[Layout | None], Layou
     `meaning` returns the layout of the arrays. It is called with DLRM's own layout if DLRM wrote the archive, else with None.
     """
     headers = zipped.archive_headers(path)
-    layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
+    layout = meaning(_dlrm(name, headers) if set(headers) >= DLRM else None)
     if layout is None:
         raise _unmapped(path, name, headers)
     arrays, columns, layout = _open_arrays(path, name, layout, headers, watch)
@@ -94,10 +94,12 @@ def archive_columns(path: Path, name: str) -> tuple[str, ...]:
     return refusal.columns
 
 
-def _dlrm(headers: Mapping[str, Header]) -> Layout:
-    """Return the layout of files that DLRM's data_utils.py writes: counts, row numbers and targets."""
-    width = {array: (headers[array].shape[1:] or (1,))[0] for array in DLRM}
-    ids = tuple(f"X_cat.{column}" for column in range(min(width["X_cat"], MOST_COLUMNS)))
+def _dlrm(name: str, headers: Mapping[str, Header]) -> Layout:
+    """Return the layout of files that DLRM's data_utils.py writes: counts, row numbers and targets; raises BadFile."""
+    width = (headers["X_cat"].shape[1:] or (1,))[0]
+    if width > MOST_COLUMNS:
+        raise BadFile(f"{name} has {count(width, 'column')} of ids in X_cat; give at most {count(MOST_COLUMNS)}.")
+    ids = tuple(f"X_cat.{column}" for column in range(width))
     return Layout("dlrm", "y", ids, ("X_int",), rows=AS_THEY_ARE)
 
 
@@ -151,7 +153,7 @@ def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, 
 
 
 def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[str, int | None]], watch: Watch) -> Iterator[Rows]:
-    samples = min(map(len, arrays.values()))
+    samples = len(next(iter(arrays.values())))
     for low in range(0, samples, BLOCK_ROWS):
         high = min(low + BLOCK_ROWS, samples)
         parts = {array: _native(values[low:high]) for array, values in arrays.items()}

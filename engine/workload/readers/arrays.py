@@ -105,10 +105,10 @@ def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     check_samples(name, values)
     fields = ids if multi_hot else [ids[0][:, column : column + 1] for column in range(ids[0].shape[1])]
     pooling = tuple(int(field.shape[1]) for field in fields)
-    if not fields or not dense.shape[1] or len(fields) > MOST_FIELDS or not 0 < min(pooling) <= total(pooling) <= MOST_LOOKUPS:
+    if len(fields) > MOST_FIELDS or total(pooling) > MOST_LOOKUPS:
         raise BadFile(
-            f"{name} has samples of {count(len(fields), 'field')} with {count(total(pooling), 'id')}; give arrays "
-            "with some of both."
+            f"{name} has samples of {count(len(fields), 'field')} with {count(total(pooling), 'id')}; give arrays of at most "
+            f"{count(MOST_FIELDS)} fields with {count(MOST_LOOKUPS)} ids."
         )
     kind = "mlperf" if multi_hot else "torchrec"
     return Recording(name, dense, tuple(fields), values, pooling, False, kind)
@@ -121,10 +121,11 @@ def _is_label(values: Any) -> Any:
 def _check_values(name: str, array: Any, is_valid: Callable[[Any], Any], fault: str) -> None:
     """Raise BadFile naming the first sample with a value that is not valid."""
     for start in range(0, len(array), BLOCK_SAMPLES):
-        part = is_valid(array[start : start + BLOCK_SAMPLES])
-        count_touched(array[start : start + BLOCK_SAMPLES].nbytes)
-        if not part.all():
-            row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
+        part = array[start : start + BLOCK_SAMPLES]
+        are_valid = is_valid(part)
+        count_touched(part.nbytes)
+        if not are_valid.all():
+            row = start + int(np.argmin(are_valid.reshape(len(part), -1).all(axis=1)))
             raise BadFile(f"{name}: sample {count(row)} has {fault}.")
 
 

@@ -102,10 +102,10 @@ class Blocks:
         part = self.file.read(nbytes)
         self.hasher.update(part)
         self.nbytes_read += len(part)
-        if self.watch:
-            self.watch(self.nbytes_read / max(self.size or 0, self.nbytes_read, 1), f"reading {self.name}")
         if self.size is not None and self.nbytes_read > self.size:
             raise changed_refusal(self.name)
+        if self.watch:
+            self.watch(self.nbytes_read / max(self.size or self.nbytes_read, 1), f"reading {self.name}")
         return part
 
 

@@ -5,6 +5,7 @@ The dialect is found for files with and without a mapping.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,17 +93,17 @@ def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:
 
     A quoted cell of the text stays open on `line`: either cells may hold line ends, or quotation marks are plain letters.
     """
-    lines: list[str] = []
+    rows = multiline_rows(list(islice(_lines(path, line), MOST_ROWS)), dialect.delimiter)
+    return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
+
+
+def _lines(path: Path, first: int) -> Iterator[str]:
+    """Yield the lines of a text that are not blank, from line `first` on."""
     with open_regular(path) as file:
         blocks = Blocks(short_path(path.name), file)
         for block in blocks:
-            if blocks.line + block.count(b"\n", 0, -1) >= line:
-                block_lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
-                lines += [text.rstrip("\r") for text in block_lines if text.strip()]
-            if len(lines) >= MOST_ROWS:
-                break
-    rows = multiline_rows(lines[:MOST_ROWS], dialect.delimiter)
-    return MULTILINE if rows and len(rows[0]) >= len(dialect.names) else LITERAL
+            lines = block.decode("utf-8", "replace").split("\n")[max(first - blocks.line, 0) :]
+            yield from (text.rstrip("\r") for text in lines if text.strip())
 
 
 def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:

@@ -194,7 +194,7 @@ def numbering_note(scenario: Scenario, file: Recording) -> str:
     counted_uses = [use for use in uses if use.used_rows is not None]
     words = [f"Ids are numbered as rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
     words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(uses))}"] if hashed else []
-    merged = total(max((use.distinct_ids or 0) - (use.used_rows or 0), 0) for use in counted_uses)
+    merged = total((use.distinct_ids or 0) - (use.used_rows or 0) for use in counted_uses)
     ids = total(use.distinct_ids or 0 for use in counted_uses)
     words += [f"{figures.count(merged)} of {figures.count(ids, 'id')} share another id's row"] if merged else []
     if len(counted_uses) < len(uses):

@@ -115,7 +115,7 @@ def check_zip(path: Path, name: str) -> None:
 def check_text(name: str, text: str, packed: bool = False) -> None:
     """Raise BadFile for a text whose first lines are those of an unsupported format."""
     text = text.lstrip("\ufeff \t\r\n")
-    first_line = text.partition("\n")[0][: LONG_LINE + 1].strip()
+    first_line = text.partition("\n")[0][:LONG_LINE].strip()
     likeness: tuple[str, Conversion, tuple[str, ...]] | None = None
     if first_line.startswith(("{", "[")):
         likeness = _json(first_line, text)
@@ -133,7 +133,7 @@ def check_line_ends(name: str, head: bytes, packed: bool) -> None:
 
     `head` are the first bytes of the text.
     """
-    first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
+    first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[:LONG_LINE].strip("\ufeff\r")
     if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
         conversion = ways.GUNZIP if packed else ways.LINE_ENDS
         raise foreign_refusal(name, f"a text whose lines end with CR alone{' in gzip' * packed}", conversion)

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zipfile
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from pyarrow import parquet as arrow_parquet
 
 from engine.errors import BadFile
-from engine.workload.readers import arrays, blocks, parquet, records, text_table, zipped
+from engine.workload.readers import arrays, blocks, cells, dialects, parquet, records, text_table, zipped
 from engine.workload.readers.blocks import Blocks
 from engine.workload.readers.dialects import Dialect, quotes_meaning
 from engine.workload.readers.formats import read_file
@@ -72,6 +73,11 @@ def test_progress_is_the_share_of_the_files_size(tmp_path: Path, monkeypatch: py
     with (tmp_path / "t.csv").open("rb") as file:
         list(Blocks("t.csv", file, len(LINES), watch=lambda share, _: shares.append(share)))
     assert [*dict.fromkeys(shares)] == [0.25, 0.5, 0.75, 1.0]
+    for size, content, share in ((None, b"1,2\n", 1), (0, b"", 0)):
+        (tmp_path / "t.csv").write_bytes(content)
+        with (tmp_path / "t.csv").open("rb") as file:
+            list(Blocks("t.csv", file, size, watch=lambda share, _: shares.append(share)))
+        assert shares[-1] == share
 
 
 OPEN_CELL = b'a,b\n1,"' + b"x" * 33  # 36 bytes of a record that stays open
@@ -117,6 +123,27 @@ def test_an_open_cell_is_found_and_closed_in_whichever_block(
     path.write_bytes(b'a,b\n1,2\n3,"x\n' + end)
     monkeypatch.setattr(blocks, "READ_NBYTES", block)
     assert quotes_meaning(path, Dialect("text", None, ("a", "b")), 3) == meaning
+
+
+@each(("most", "meaning"), [(4, records.MULTILINE), (5, records.LITERAL)])
+def test_lines_after_an_open_cell_are_looked_at_up_to_their_most(
+    most: int, meaning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a,b\n3,"x\ny"\n\r\n5,6\n7,8\n9,1"\n')  # a sign of inches in the fifth line
+    monkeypatch.setattr(dialects, "MOST_ROWS", most)
+    assert quotes_meaning(path, Dialect("text", None, ("a", "b")), 2) == meaning
+
+
+@each(("names", "meaning"), [(("a",), records.MULTILINE), (("a", "b"), records.MULTILINE), (("a", "b", "c"), records.LITERAL)])
+def test_an_open_cell_with_line_ends_leaves_a_cell_for_each_column(names: tuple[str, ...], meaning: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b'a,b\n3,"x\ny"\n')
+    assert quotes_meaning(tmp_path / "t.csv", Dialect("text", None, names), 2) == meaning
+
+
+def test_a_column_without_a_name_of_its_own_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("user,,item,item,price\n" + "".join(f"u{n},{n},{n},{n},0.5\n" for n in range(50)))
+    assert dialects.dialect_of(tmp_path / "t.csv").names == ("user", "price")
 
 
 def table_of_rows(path: Path, rows: int) -> Path:
@@ -227,10 +254,80 @@ DAY_LIMITS = {"MOST_FIELDS": 4, "MOST_LOOKUPS": 18}  # of the day's four fields 
 @each("excess", [0, 1])
 def test_a_day_may_have_its_most_fields_and_ids(limit: str, excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = a_day(tmp_path, multi_hot=True)
-    monkeypatch.setattr(arrays, limit, DAY_LIMITS[limit] - excess)
-    if excess:
-        with pytest.raises(BadFile, match="has samples of 4 fields with 18 ids"):
+    with monkeypatch.context() as patch:
+        patch.setattr(arrays, limit, DAY_LIMITS[limit] - excess)
+        if excess:
+            with pytest.raises(BadFile, match="has samples of 4 fields with 18 ids; give arrays of at most"):
+                read_file(path)
+        else:
+            assert read_file(path).pooling == (3, 2, 1, 12)
+
+
+@each(("sample", "part"), [(63, "dense"), (64, "dense"), (200, "dense"), (64, "labels")])
+def test_a_bad_value_of_a_day_is_named_in_whichever_block(
+    sample: int, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "BLOCK_SAMPLES", 64)
+    path = a_day(tmp_path)
+    values = np.load(tmp_path / f"day_3_{part}.npy")
+    values[sample, -1] = np.inf if part == "dense" else 2
+    np.save(tmp_path / f"day_3_{part}.npy", values)
+    with pytest.raises(BadFile, match=rf"day_3_{part}.npy: sample {sample} has a"):
+        read_file(path)
+
+
+LABELS: dict[str, Any] = {
+    "in a column": (lambda labels: labels, True),
+    "alone": (lambda labels: labels[:, 0], True),
+    "in two columns": (lambda labels: np.repeat(labels, 2, axis=1), False),
+    "in three axes": (lambda labels: labels[:, :, None], False),
+    "one more": (lambda labels: np.append(labels, 1), False),
+}
+
+
+@each("what", LABELS)
+def test_a_day_has_one_label_a_sample(what: str, tmp_path: Path) -> None:
+    path, (changed, is_read) = a_day(tmp_path), LABELS[what]
+    labels = np.load(tmp_path / "day_3_labels.npy")
+    np.save(tmp_path / "day_3_labels.npy", changed(labels))
+    if is_read:
+        assert read_file(path).labels.tolist() == labels[:, 0].tolist()
+    else:
+        with pytest.raises(BadFile, match="have different numbers of samples"):
+            read_file(path)
+
+
+@each("axes", [(1, 2), (2, 1), (2, 3)])
+def test_each_field_of_a_day_has_two_axes(axes: tuple[int, int], tmp_path: Path) -> None:
+    path = a_day(tmp_path, multi_hot=True)
+    np.savez(path, **{str(field): np.zeros((300, *[1] * (number - 1)), np.int32) for field, number in enumerate(axes)})
+    with pytest.raises(BadFile, match="has arrays with one axis or more than two"):
+        read_file(path)
+
+
+@each("cut", [0, 1])
+def test_an_array_of_a_day_is_whole(cut: int, tmp_path: Path) -> None:
+    path = a_day(tmp_path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size - cut])
+    if cut:
+        with pytest.raises(BadFile, match="do not match; copy it again"):
             read_file(path)
     else:
-        assert read_file(path).pooling == (3, 2, 1, 12)
-    monkeypatch.undo()
+        assert read_file(path).tables == 26
+
+
+@each("files", [0, 2, 4, 5])
+def test_a_day_has_one_file_of_ids(files: int, tmp_path: Path) -> None:
+    a_day(tmp_path).unlink()
+    for number in range(files):
+        (tmp_path / f"day_3_sparse{number}.npy").touch()
+    names = ", ".join(f"day_3_sparse{number}.npy" for number in range(min(files, 4))) or "none is there"
+    with pytest.raises(BadFile, match=rf"needs one file of ids beside it, such as day_3_sparse.npy \({re.escape(names)}\)"):
+        arrays.day_files(tmp_path / "day_3_dense.npy")
+
+
+@each("kind", [pyarrow.string_view(), pyarrow.string(), pyarrow.large_string()])
+def test_texts_of_any_type_are_trimmed_and_null_is_missing(kind: Any) -> None:
+    assert cells.plain_column(pyarrow.array([" a ", None], kind)).to_pylist() == ["a", None]
+    assert cells.missing_cells(pyarrow.nulls(2)).tolist() == [True, True]
+    assert cells.missing_cells(pyarrow.array(["a", " ", None], kind)).tolist() == [False, True, True]

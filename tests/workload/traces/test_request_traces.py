@@ -127,6 +127,112 @@ TABLES = {
 }
 
 
+@each(
+    ("text", "numbers"),
+    [
+        ("7\n8\n9\n", True),
+        ("user_id\n7\n8\n", True),  # any name that ends in "id"
+        ("lba\n7\n8\n", True),  # a name of an id that does not
+        ("count\n7\n8\n", None),
+        ("7\nx\n8\n", None),  # one word among numbers, and no word comes back
+        ("7\nx\n7\n", False),
+        ("a\nb\na\n", False),
+        ("a\nb\nc\n", None),
+        ("name\na\nb\na\n", None),  # words below a name
+        ("a\nb::c\na\n", None),
+        ("a\nb{c\na\n", None),
+        (f"b\n{'a' * 250}\nb\n", False),
+        (f"b\n{'a' * 251}\nb\n", None),
+        (f"{2**64 - 1}\n7\n", True),
+        (f"{2**64}\n7\n7\n", False),  # beyond 64 bits a number is a word
+        ("00000000000000000007\n8\n", True),
+        ("000000000000000000007\n8\n", None),  # 21 digits
+        ("\u0667\n8\n8\n", False),
+        ("", None),
+        ("{7\n7\n", None),
+        ("[7\n7\n", None),
+        ("<7\n7\n", None),
+        ("a\x01b\nc\x01d\nc\x01d\n", None),
+        ("7\x00\n7\n", None),
+    ],
+)
+def test_lines_of_one_cell_are_ids_where_they_are_numbers_or_come_back(text: str, numbers: bool | None) -> None:
+    found = requests.id_place(text.encode())
+    assert (found and found.numbers) is numbers
+
+
+HEADERS = {
+    "time,obj_id,size\n": 1,
+    "size,ts,key\n": 2,
+    "time,obj_id,size,op\n": 1,
+    "time,obj_id\n": None,  # no size
+    "obj_id,size\n": None,  # no time
+    "time,obj_id,size,clicked\n": None,  # a column that no trace has
+    "time,size,op\n": None,  # no id
+    "time,lba,obj_id,size\n": 2,  # the surer name of two
+}
+
+
+@each("header", HEADERS)
+def test_a_table_of_requests_names_time_id_and_size(header: str) -> None:
+    row = ",".join(["7"] * (header.count(",") + 1))
+    found = requests.id_place(f"{header}{row}\n{row}\n".encode())
+    assert (found and found.column) == HEADERS[header]
+
+
+CONVERTED = {
+    "1,7,4,2\n1,7,4,-1\n1,8,4,-1\n": True,
+    "1,7,4,2\n1,7,4,-1\n": False,  # numbered from 1 it is proof, from 0 it is not there
+    "2,7,4,2\n1,7,4,-1\n1,8,4,-1\n": False,  # time goes back
+    "1,7,4,1\n1,7,4,-1\n": True,  # numbered from 0
+    "1,7,4,0\n1,7,4,-1\n": False,  # its own next request
+    "1,7,4,2\n1,8,4,-1\n1,9,4,-1\n": False,  # of another object
+    "1,7,4,-1\n1,8,4,-2\n": True,
+    "1,7,4,-1\n1,8,4,-3\n": False,
+    "1,7,x,-1\n1,8,4,-1\n": False,
+    "x,7,4,-1\n1,8,4,-1\n": False,
+    f"1,7,4,-1\n1,8,4,{2**44 - 1}\n": False,  # a later request, which is not there to prove it
+    f"1,7,4,{2**62}\n1,8,4,{2**62}\n": True,
+    f"1,7,4,{2**62 - 1}\n1,8,4,-1\n": False,
+    f"1,7,4,{2**63 - 1}\n1,8,4,-1\n": True,
+    f"1,7,4,{2**63}\n1,8,4,-1\n": False,  # beyond 64 bits with a sign
+    f"1,7,{-(2**63)},-1\n1,8,4,-1\n": True,
+    f"1,7,{-(2**63) - 1},-1\n1,8,4,-1\n": False,
+    f"1,7,{'9' * 5000},-1\n1,8,4,-1\n": False,  # more digits than Python converts
+    "1,7,4,-1,0\n1,8,4,-1,0\n": False,  # of five columns,
+}
+
+
+@each("text", CONVERTED)
+def test_rows_without_a_header_are_requests_where_next_requests_prove_it(text: str) -> None:
+    assert (requests.id_place(text.encode()) is not None) == CONVERTED[text]
+
+
+@each(("count", "is_known"), [(1, False), (2, True)])
+def test_a_binary_trace_is_known_by_two_requests(count: int, is_known: bool) -> None:
+    alone = records(count, next=np.full(COUNT, -1)).tobytes()
+    assert requests.is_oracle_general(alone, len(alone)) == is_known
+
+
+@each(
+    ("row", "number", "is_right"),
+    [(1, 2, False), (1, 3, True), (1, 2**44 - 1, True), (1, 2**44, False), (1, 2**62 - 1, False), (1, 2**62, True),
+     (2, 3, False), (2, 4, True), (1, -1, True), (1, -2, True), (1, -3, False)],
+)  # fmt: skip
+def test_a_next_request_comes_later_in_whichever_part_of_a_trace(
+    row: int, number: int, is_right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "ROWS", 2)
+    following = np.full(COUNT, -1)
+    following[row + 1] = number
+    records(5, next=following).tofile(tmp_path / "x.oracleGeneral")
+    if is_right:
+        assert requests.read_requests(tmp_path / "x.oracleGeneral").samples == 5
+    else:
+        with pytest.raises(BadFile, match=rf"request {row + 2} has number {number:,} for the next request"):
+            requests.read_requests(tmp_path / "x.oracleGeneral")
+
+
 @each("what", TABLES)
 def test_what_is_no_trace_of_requests_is_not_taken_for_one(what: str, tmp_path: Path) -> None:
     content = TABLES[what]

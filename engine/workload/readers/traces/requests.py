@@ -188,11 +188,10 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
         if not is_later.all():
             row = low + int(is_later.argmin())
             following = int(requests["next"][row])
-            follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for the next request of its object"
-            fault = f"{name}: {follows}, which does not come later"
+            follows = f"has number {figures.in_groups(following)} for the next request of its object, which does not come later"
             raise BadFile(
-                f"{fault}; the file is damaged or not an oracleGeneral trace, which has time, id, size and next request in 24 "
-                "bytes each."
+                f"{name}: request {figures.count(row + 1)} {follows}; the file is damaged or not an oracleGeneral trace, which "
+                "has time, id, size and next request in 24 bytes each."
             )
         watch(low / len(requests), f"checking {name}")
 
@@ -235,6 +234,10 @@ def _is_number(cell: str) -> bool:
     return cell.isascii() and cell.isdigit() and len(cell) <= 20 and int(cell) < 2**64
 
 
+def _is_signed_number(cell: str) -> bool:
+    return cell.removeprefix("-").isdecimal() and len(cell) <= 20 and -(2**63) <= int(cell) < 2**63
+
+
 def _column(rows: FirstRows) -> int | None:
     """Return the number of the column of ids, or None.
 
@@ -248,7 +251,7 @@ def _column(rows: FirstRows) -> int | None:
 
 def _is_converted(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether rows are time, id, size and next request, as libCacheSim's converter writes rows."""
-    if not all(cell.removeprefix("-").isdecimal() and len(cell) < 20 for row in rows for cell in (row[0], row[2], row[3])):
+    if not all(_is_signed_number(cell) for row in rows for cell in (row[0], row[2], row[3])):
         return False
     times, following = (np.array([int(row[column]) for row in rows], dtype=np.int64) for column in (0, 3))
     ordered, is_later = bool((np.diff(times) >= 0).all()), bool(_is_later(following, 0).all())
