@@ -88,10 +88,10 @@ def _floats(column: Any) -> Words:
 
 
 def _texts(texts: Any, place: Place, longest: int, mode: int = AS_TEXT) -> Words:
-    if mode == AS_TEXT and types.is_large_string(texts.type) and _has_letters_beyond_ascii(texts):
+    if mode == AS_TEXT and not compute.all(compute.string_is_ascii(texts), min_count=0).as_py():
         texts = compute.utf8_trim_whitespace(texts)  # Unicode has more blanks than ASCII
     _, starts, characters = texts.buffers()
-    starts = np.frombuffer(starts, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    starts = np.frombuffer(starts, np.int64)[texts.offset :]
     text_tokens = np.empty(len(texts), np.uint64)
     bad_row = _hash(np.frombuffer(characters or b"", np.uint8), starts, text_tokens, longest, mode)
     if bad_row >= 0:
@@ -101,11 +101,6 @@ def _texts(texts: Any, place: Place, longest: int, mode: int = AS_TEXT) -> Words
             f"{place(bad_row)}={cell[:40]!r}{length_text} is not an id; write up to {longest} hexadecimal digits, or nothing."
         )
     return text_tokens
-
-
-def _has_letters_beyond_ascii(texts: Any) -> bool:
-    characters = texts.buffers()[2]
-    return characters is not None and bool((np.frombuffer(characters, np.uint8) > 127).any())
 
 
 @entry_kernel

@@ -287,7 +287,7 @@ def _row_numbers(ids: Any, place: Place) -> Words:
     bad_rows = np.flatnonzero((row_numbers < 0) | (row_numbers != np.floor(row_numbers)) | (row_numbers >= 2**53))
     if len(bad_rows):
         raise BadFile(
-            f"{place(bad_rows[0])}={row_numbers[bad_rows[0]]:g} is not the number of a row; write whole numbers from 0 to 2^53."
+            f"{place(bad_rows[0])}={row_numbers[bad_rows[0]]:g} is not the number of a row; write whole numbers from 0 to 2^53-1."
         )
     return row_numbers.astype(np.uint64)
 

@@ -5,8 +5,10 @@ import tomllib
 import numpy as np
 import pytest
 
+from engine.workload.readers import guess
 from engine.workload.readers.guess import Guess, guess_columns
 from engine.workload.readers.mapping_text import as_toml
+from tests.cases import each
 
 N = 400
 RANDOM = np.random.default_rng(4)
@@ -74,3 +76,99 @@ def test_a_mapping_is_toml_whatever_the_columns_are_called(delimiter):
     text = as_toml([Guess(name, "id") for name in names], delimiter, names)
     found = tomllib.loads(text)
     assert found["ids"] == found["columns"] == names and found.get("delimiter", ",") == delimiter and "label" not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [("label", True), ("user_id", True), ("rating", True), ("event_type", True), ("timestamp", True), ("foo", False)],
+)
+def test_a_known_name_is_of_any_role(name, is_known):
+    assert guess.is_known_name(name) == is_known
+
+
+def roles(**columns):
+    return {one.name: one.role for one in guess_columns({name: cells.split() for name, cells in columns.items()})}
+
+
+def test_cells_beyond_the_sample_say_nothing(monkeypatch):
+    monkeypatch.setattr(guess, "SAMPLE", 3)
+    assert roles(foo="1 2 3 0.5") == {"foo": "id"} and roles(foo="1 2 0.5") == {"foo": "number"}
+    assert roles(rating="1 2 3 x", foo="a b c d")["rating"] == "label"
+    assert roles(rating="1 2 x", foo="a b c")["rating"] != "label"
+
+
+@each(
+    ("columns", "found"),
+    [
+        ({"ts": "1 2", "day": "3 4", "hour": "5 6"}, {"ts": "time", "day": "text", "hour": "text"}),
+        ({"label": "1 1"}, {"label": "constant"}),
+        ({"label": "1 0"}, {"label": "label"}),
+        ({"foo": "7 7"}, {"foo": "constant"}),
+        ({"foo": "7 8"}, {"foo": "id"}),
+        ({"foo": "2021-01-01 2021-01-02"}, {"foo": "time"}),
+        ({"foo": "2021-01-01 x"}, {"foo": "id"}),
+        ({"event": "a b"}, {"event": "label"}),
+        ({"event": "a 7"}, {"event": "label"}),
+        ({"event": "7 8"}, {"event": "id"}),
+        ({"event": " ".join(f"e{n}" for n in range(20))}, {"event": "label"}),
+        ({"event": " ".join(f"e{n}" for n in range(21))}, {"event": "id"}),
+        ({"stars": "1 2"}, {"stars": "label"}),
+        ({"stars": "1 1"}, {"stars": "constant"}),
+        ({"stars": "1 x"}, {"stars": "id"}),
+        # A label that is named like one but says no click keeps others from its place; a text does not.
+        ({"label": "a b c", "foo": "0 1 1"}, {"label": "text", "foo": "id"}),
+        ({"foo": "2021-01-01 2021-13-41", "bar": "0 1", "baz": "p q"}, {"foo": "text", "bar": "label", "baz": "id"}),
+        # Of several columns of 0 and 1 the label is one at an end.
+        ({"foo": "a b", "bar": "0 1", "baz": "1 0", "qux": "c d"}, {"foo": "id", "bar": "id", "baz": "id", "qux": "id"}),
+        ({"foo": "a b", "bar": "0 1", "qux": "c d"}, {"foo": "id", "bar": "label", "qux": "id"}),
+        ({"foo": "0 1", "bar": "0 1", "qux": "c d"}, {"foo": "label", "bar": "id", "qux": "id"}),
+        ({"foo": "c d", "bar": "0 1", "qux": "1 0"}, {"foo": "id", "bar": "id", "qux": "label"}),
+        ({"foo": "0 1", "bar": "c d", "qux": "1 0"}, {"foo": "label", "bar": "id", "qux": "id"}),
+    ],
+)
+def test_few_cells_say_a_role_at_its_bounds(columns, found):
+    assert roles(**columns) == found
+
+
+@each(
+    ("cells", "separator"),
+    [
+        (["[1,2]"], ","),
+        (["[1,2]", "x"], ""),
+        (["[1,2]", "[3]", "x"], ","),
+        (["[,1]"], ","),
+        (["[1;]"], ";"),
+        (["[1 2]"], " "),
+        (["a|b", "a|b"], "|"),
+        (["a|b", "a|c"], ""),  # three different ones of four
+        (["a|b", "a|b", "c", "d", "e", "f", "g", "h", "i"], "|"),
+        (["a|b", "a|b", "c", "d", "e", "f", "g", "h", "i", "j"], ""),  # one cell in five is no list
+        (["|a", "|a"], ""),
+        (["x" * 40 + "|b"] * 2, "|"),
+        (["x" * 41 + "|b"] * 2, ""),
+        (["a b|c"] * 2, "|"),
+        (["a b;c"] * 2, ""),
+    ],
+)
+def test_a_separator_stands_between_ids_that_come_back(cells, separator):
+    assert guess._separator(cells) == separator
+
+
+@each(
+    ("cells", "is_prose"),
+    [
+        (["a b", "c", "d"], True),
+        (["a b", "c", "d", "e"], False),  # one cell in four has a blank
+        (["a b", "c d", "a b", "c d"], False),  # half of the cells are different
+        (["a b", "c d", "e f", "a b"], True),
+        (["a b", "a b", "a b", "a b"], False),
+        (["a", "b", "c"], False),
+    ],
+)
+def test_prose_has_blanks_and_seldom_comes_back(cells, is_prose):
+    assert guess._is_prose("foo", cells) == is_prose and not guess._is_prose("user_id", cells)
+
+
+@each(("events", "rule"), [("x x y", "== 'y'"), ("x buy buy buy", "== 'buy'"), ("x click Purchase", "== 'Purchase'")])
+def test_the_rarest_event_is_the_click_where_no_word_says_it(events, rule):
+    assert guess._event_rule(events.split()) == rule

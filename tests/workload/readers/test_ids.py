@@ -85,6 +85,80 @@ def test_large_unsigned_numbers_are_not_the_negative_ones_of_a_text():
     assert id_tokens(pa.array([2**64 - 1], "uint64"), str)[0] != id_tokens(texts("-1"), str)[0]
 
 
+def hash_of(content: bytes) -> int:
+    """Return the FNV-1a hash of bytes."""
+    word = 0xCBF29CE484222325
+    for byte in content:
+        word = (word ^ byte) * 0x100000001B3 % 2**64
+    return word
+
+
+NUMBERS = {"7": 7, "7.": 7, "7.00": 7, "+7": 7, "0900": 900, "-7": 2**64 - 7, "-0": 0, "00": 0, "9" * 18: 10**18 - 1}
+NUMBERS |= {'"7"': 7, '" 7 "': 7, f"0{'9' * 18}.0": 10**18 - 1}
+WORDS = (
+    "7.01",
+    ".0",
+    "-",
+    "+",
+    "/",
+    ":",
+    "7:",
+    '"',
+    '"7',
+    '7"',
+    "9" * 20,
+    f"-{'9' * 20}",
+    "--7",
+    "7-",
+    "1e5",
+    "",
+    "\x7f",
+    "\xe9",
+)
+
+
+def test_a_text_is_the_number_that_it_spells_or_its_hash():
+    assert id_tokens(texts(*NUMBERS), str).tolist() == [*NUMBERS.values()]
+    assert id_tokens(texts(*WORDS), str).tolist() == [hash_of(word.encode()) for word in WORDS]
+    assert id_tokens(texts("\u00a07\u2003"), str).tolist() == [7], "Unicode has more blanks"
+    assert id_tokens(texts(None, None), str).tolist() == [hash_of(b"")] * 2
+    assert id_tokens(texts("5", "6", "7", "8").slice(1, 2), str).tolist() == [6, 7]
+
+
+def test_a_number_beyond_63_bits_is_its_text():
+    below = float(np.nextafter(2.0**63, 0))
+    found = id_tokens(pa.array([below, 2.0**63, -below, -(2.0**63)], "float64"), str).tolist()
+    assert found == [int(below), hash_of(b"9.223372036854776e+18"), 2**64 - int(below), hash_of(b"-9.223372036854776e+18")]
+    found = id_tokens(pa.array([2**63 - 1, 2**63, 5], "uint64"), str).tolist()
+    assert found == [2**63 - 1, hash_of(str(2**63).encode()), 5]
+    assert id_tokens(pa.array([True, False]), str).tolist() == [1, 0]
+
+
+BYTE_CELLS = {
+    b" 7": 7,
+    b"7~ ": hash_of(b"7~"),
+    b"7\x7f ": hash_of(b"7\x7f "),
+    b"\x1f7 ": hash_of(b"\x1f7 "),
+    b"\xe9 ": hash_of(b"\xe9 "),
+}
+
+
+def test_bytes_are_text_where_all_of_them_are_printable():
+    assert id_tokens(pa.array([*BYTE_CELLS], "binary"), str).tolist() == [*BYTE_CELLS.values()]
+    assert id_tokens(pa.array([*BYTE_CELLS], "large_binary"), str).tolist() == [*BYTE_CELLS.values()]
+    assert id_tokens(pa.array([b" 7"], pa.binary(2)), str).tolist() == [hash_of(b" 7")]
+
+
+def test_hexadecimal_ids_have_their_digits_and_no_more():
+    assert id_tokens(texts("0Af9", ""), str, 4).tolist() == [hash_of(b"0af9"), hash_of(b"")]
+    for cells in (("00000",), ("1", "00000"), ("g",), ("1", "@"), ("`",), ("/",), (":",), ("G",)):
+        with pytest.raises(BadFile, match=rf"^{len(cells) - 1}={cells[-1]!r} is not an id; write up to 4 hexadecimal"):
+            id_tokens(texts(*cells), str, 4)
+    for letters, words in ((40, "' is not an id"), (41, "' of 41 characters is not an id")):
+        with pytest.raises(BadFile, match=f"^0='{'0' * 40}{words}"):
+            id_tokens(texts("0" * letters), str, 32)
+
+
 def mapped(path: Path, text: str) -> Path:
     Path(f"{path}.toml").write_text(text)
     return path

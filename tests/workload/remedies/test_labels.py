@@ -15,6 +15,7 @@ from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting.description import FileDescription, describe
 from engine.workload.readers.formats import read_file
+from engine.workload.readers.labels import copies_of, label_rule
 from engine.workload.readers.recording import Recording
 from tests.cases import each
 
@@ -227,3 +228,46 @@ def test_a_frame_in_two_roles_or_with_a_copy_is_told_so() -> None:
     with warnings.catch_warnings(record=True, action="always") as said:
         api.fit(frame, "tiny")
     assert "answer of data is left out" in str(said[0].message)
+
+
+@each(
+    ("cells", "rule"),
+    [
+        ("0 1", ""),
+        ("0 1 1 1 1 1 1 1 1 x", ""),  # nine in ten are 0 and 1
+        ("0 1 1 1 1 1 1 1 x", None),
+        ("0 x", "== 'x'"),
+        ("1 2", "== 2"),
+        ("no x", "== 'x'"),
+        ("x unclicked", "== 'x'"),
+        ("2 yes", "== 'yes'"),
+        ("1 yes", None),
+        ("x z", None),
+    ],
+)
+def test_a_label_has_a_rule_where_its_values_say_one(cells: str, rule: str | None) -> None:
+    assert label_rule("label", cells.split()).rule == rule
+
+
+@each(
+    ("cells", "example"),
+    [("0 5 7", "label > 0"), ("-1 5 7", "label > 0"), ("1 2 3", "label >= 3"), ("1 a b", "label == 'WORD'")],
+)
+def test_a_label_in_doubt_is_asked_about_with_a_rule_of_its_values(cells: str, example: str) -> None:
+    assert f'write label = "{example}"' in label_rule("label", cells.split()).note
+
+
+def test_three_values_of_20_letters_are_shown() -> None:
+    assert "('a', 'b', 'c')" in label_rule("label", ["a", "b", "c"]).note
+    assert "('a', 'b', 'c', ...)" in label_rule("label", ["a", "b", "c", "d"]).note
+    assert f"('{'x' * 20}', '{'y' * 20}', 'z')" in label_rule("label", ["x" * 20, "y" * 21, "z"]).note
+
+
+@each(
+    ("classes", "rows", "is_told"),
+    [(1, 20, False), (2, 19, False), (2, 20, True), (3, 29, False), (3, 30, True), (20, 200, True), (21, 210, False)],
+)
+def test_a_copy_of_the_label_shows_in_enough_rows_of_few_values(classes: int, rows: int, is_told: bool) -> None:
+    cells = [str(row % classes) for row in range(rows)]
+    columns = {"label": cells, "copy": [f"x{cell}" for cell in cells], "other": ["7"] * rows}
+    assert copies_of("label", columns) == (("copy",) if is_told else ())

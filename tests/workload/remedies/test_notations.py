@@ -11,6 +11,7 @@ import pytest
 from engine.errors import BadFile
 from engine.insight.fitting.description import describe
 from engine.workload.readers.formats import read_file
+from engine.workload.readers.notations import foreign_notation
 from tests.cases import each
 
 COUNT = 150
@@ -93,3 +94,26 @@ def test_a_list_that_cannot_be_read_is_named_by_file_and_line(tmp_path: Path) ->
     frame.to_csv(tmp_path / "own.csv", index=False)
     with pytest.raises(BadFile, match=r"own\.csv:1102: extra="):
         describe(tmp_path / "own.csv")
+
+
+NOTATIONS = {
+    ('{"a":1}', '{"b":2}'): "are JSON",
+    ('{"a":1}', "x"): "",
+    ("$5", "$6"): "are numbers with a sign",
+    ("$5", "6"): "",
+    ("1,5", "2,5"): "are numbers with a comma",
+    ("1,5", "2,25"): "are numbers with a comma",
+    ("1,5", "x"): "",
+    ("1,5", "2,10"): "",  # a decimal has no zero at its end, an id may
+    ("1,0", "2,25"): "are numbers with a comma",
+    ("1,234,567", "1,000"): "are numbers with thousands apart",
+    ("1,234,567", "x"): "",
+    ("123,456,789", "23,456,789"): "are numbers with thousands apart",
+    ("123,456,789", "234,567,890"): "",  # ids of three digits in each place
+}
+
+
+@each("texts", NOTATIONS)
+def test_all_cells_have_a_notation_or_none(texts: tuple[str, ...]) -> None:
+    found = foreign_notation(texts)
+    assert found.startswith(NOTATIONS[texts]) and bool(found) == bool(NOTATIONS[texts])
