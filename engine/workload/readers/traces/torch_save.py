@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -204,10 +205,10 @@ def _array(plain_file: BinaryIO, archive: zipfile.ZipFile, tensor: Tensor) -> An
     (storage_member,) = [member for member in archive.infolist() if member.filename.endswith(f"/data/{tensor.storage.key}")]
     if storage_member.compress_type != zipfile.ZIP_STORED:
         raise ValueError("a storage is compressed")
-    dense = tuple(int(np.prod(tensor.shape[axis + 1 :])) for axis in range(len(tensor.shape)))
-    count = int(np.prod(tensor.shape))
+    dense = tuple(prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape)))
+    count = prod(tensor.shape)
     end = (tensor.start + count) * tensor.storage.kind.itemsize
-    if tensor.strides != dense or tensor.start < 0 or count <= 0 or end > storage_member.file_size:
+    if tensor.strides != dense or not count or end > storage_member.file_size:
         raise ValueError("a tensor does not lie within its storage")
     plain_file.seek(storage_member.header_offset)
     _, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(plain_file.read(LOCAL_HEADER.size))

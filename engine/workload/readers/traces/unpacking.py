@@ -80,7 +80,7 @@ def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], wat
 
 def _digest(packed: BinaryIO, name: str, watch: Watch) -> str:
     """Return the SHA-256 of the packed bytes."""
-    reader, total = PackedReader(packed), max(os.fstat(packed.fileno()).st_size, 1)
+    reader, total = PackedReader(packed), os.fstat(packed.fileno()).st_size
     packed.seek(0)
     while reader.read(PIECE):
         watch(min(packed.tell() / total, 1.0), f"looking for {name} unpacked")
@@ -137,7 +137,7 @@ def _checksum(file: BinaryIO, size: int, watch: Watch) -> int:
     checksum = 0
     while piece := file.read(PIECE):
         checksum = zlib.crc32(piece, checksum)
-        watch(min(file.tell() / max(size, 1), 1.0), "checking what was unpacked before")
+        watch(min(file.tell() / size, 1.0), "checking what was unpacked before")
     return checksum
 
 
