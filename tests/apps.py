@@ -9,7 +9,9 @@ from typing import Any
 
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import script_cache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from engine.core.catalog import own_folder
 from engine.scenario import keys
@@ -20,13 +22,30 @@ from engine.store.status import RequestStatus
 from pages.answers import later
 from pages.shell import places, warming
 from pages.ui.page_link import script
-from tests import HANG_SECONDS, ROOT
+from tests import ROOT
 
 APP = ROOT / "app.py"
 # Streamlit looks through every installed package for components whenever an app starts; here it does so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 # Each run of an app would compile its scripts anew, a tenth of the time of a page.
-local_script_runner.ScriptCache = cache(local_script_runner.ScriptCache)  # type: ignore[attr-defined,assignment]
+app_test.ScriptCache = local_script_runner.ScriptCache = cache(script_cache.ScriptCache)  # type: ignore[attr-defined,assignment]
+
+
+class WarmPages(PagesManager):
+    """The pages of a server that has drawn its first page; on a cold one Streamlit runs each page twice."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        PagesManager.uses_pages_directory = False
+        super().__init__(*arguments, **options)
+
+
+def wait_for_page(runner: local_script_runner.LocalScriptRunner, timeout: float = 0) -> None:
+    """Wait until a page is drawn; Streamlit looks a thousand times a second, until a deadline that other work can break."""
+    runner.join()
+
+
+app_test.PagesManager = WarmPages  # type: ignore[attr-defined]
+local_script_runner.require_widgets_deltas = wait_for_page
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
 warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
@@ -77,7 +96,8 @@ later.shared = answered
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:
     """Return a page after its first run on these parameters of a link, with some state of its session."""
-    app = AppTest.from_file(str(APP), default_timeout=HANG_SECONDS)
+    later._questions.clear()  # all sessions have one name here: what an earlier one has asked, nobody waits for any more
+    app = AppTest.from_file(str(APP))
     app.query_params.update(query or {})
     for key, content in state.items():
         app.session_state[key] = content

@@ -24,7 +24,9 @@ from pages.shell.sidebar import sections
 from pages.ui import tables
 from tests import apps, fakes
 from tests.apps import address
+from tests.cases import each
 
+LIGHT = "runs"  # has the bar and the drawer of every page, and little else to draw
 BANDWIDTH, EXACT = "machine.cxl_bandwidth_GBps", "knob machine.cxl_bandwidth_GBps"
 
 
@@ -77,8 +79,7 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
 
 
 def test_a_knob_whose_widget_streamlit_forgot_keeps_its_value(opened):
-    app = opened("preset=tiny&data.locality=0.25")
-    unfold(app, "data")
+    app = unfold(opened("preset=tiny&data.locality=0.25"), "data")
     assert "knob data.locality" in app.session_state
     app.session_state["group data"] = False
     app.run()
@@ -137,7 +138,7 @@ def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened
 
 
 def test_every_automatic_knob_on_the_page_says_what_is_in_force(opened):
-    app = opened("preset=dlrm-kaggle&faults.rates=llama3")
+    app = opened("preset=dlrm-kaggle&faults.rates=llama3", LIGHT)
     told = " ".join(apps.text(unfold(app, group).caption) for group in ("machine", "policy", "faults"))
     for words in (
         "auto: 25.83 GB/s; the link of a module of nv-cmm",
@@ -164,17 +165,16 @@ def test_a_refused_value_shows_its_sentence_and_the_last_good_scenario_stays(ope
 PATH = re.compile(r"\b(model|data|run|machine|policy|faults)\.[a-z]\w+_\w+")
 
 
-@pytest.mark.parametrize("page", ["design", "search", "failures", "data"])
-def test_no_word_of_the_code_reaches_a_page(page):
-    refused = {"model.optimizer": "adagrad", "machine.num_gpus": "4", "machine.pmem_capacity_GB": "1"}
-    for query in ({"preset": "dlrm-kaggle", **{name: value}} for name, value in refused.items()):
-        app = apps.opened(page, query)
-        said = apps.text([*app.header, *app.markdown, *app.caption, *app.error, *app.warning, *app.info])
-        assert not app.exception and not PATH.search(said), PATH.search(said)
+@each("page", ["design", "search", "failures", "data"])
+@each("refused", ["model.optimizer=adagrad", "machine.num_gpus=4", "machine.pmem_capacity_GB=1"], few=5)
+def test_no_word_of_the_code_reaches_a_page(page, refused):
+    app = apps.opened(page, apps.link(f"preset=dlrm-kaggle&{refused}"))
+    said = apps.text([*app.header, *app.markdown, *app.caption, *app.error, *app.warning, *app.info])
+    assert not app.exception and not PATH.search(said), PATH.search(said)
 
 
 def test_knobs_that_contradict_each_other_are_refused_together(opened):
-    app = unfold(opened(), "model")
+    app = unfold(opened(page=LIGHT), "model")
     app.text_input(key="knob model.bottom_mlp").set_value("13-64-32").run()
     assert "Embedding dim" in app.error[0].value and "the last valid scenario" in app.error[0].value
     app.text_input(key="knob model.embedding_dim").set_value("32").run()
@@ -182,7 +182,7 @@ def test_knobs_that_contradict_each_other_are_refused_together(opened):
 
 
 def test_a_knob_keeps_its_value_while_its_group_is_folded_and_unfolded(opened):
-    app = unfold(opened("data.locality=0.25"), "data")
+    app = unfold(opened("data.locality=0.25", LIGHT), "data")
     app.text_input(key="knob data.locality").set_value("0.75").run()
     app.session_state["group data"] = False
     for _ in range(3):
@@ -199,14 +199,14 @@ def test_a_knob_keeps_its_value_while_its_group_is_folded_and_unfolded(opened):
 
 
 def test_a_named_model_brings_its_own_knobs(opened):
-    app = unfold(opened(), "model")
+    app = unfold(opened(page=LIGHT), "model")
     app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
     expected = with_values(preset(DEFAULT).scenario, {"model.name": "dlrm-terabyte"})
     assert links.open_pairs(address(app)).scenario == expected
 
 
 def test_a_named_model_drops_lists_for_the_tables_of_the_one_before_and_says_so(opened):
-    app = unfold(opened("preset=tiny&system=all-hbm&policy.kernel=hbm;uvm;uvm-cache"), "model")
+    app = unfold(opened("preset=tiny&system=all-hbm&policy.kernel=hbm;uvm;uvm-cache", LIGHT), "model")
     app.selectbox(key="knob model.name").set_value("dlrm-terabyte").run()
     scenario = links.open_pairs(address(app)).scenario
     assert (scenario.model.num_tables, scenario.policy.kernel) == (26, "auto") and not app.exception
@@ -214,7 +214,7 @@ def test_a_named_model_drops_lists_for_the_tables_of_the_one_before_and_says_so(
 
 
 def test_reset_takes_everything_back_to_the_preset(opened):
-    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
+    app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9", LIGHT)
     app.button(key="chip data.seed").click().run()
     assert address(app) == links.query(with_values(preset(DEFAULT).scenario, {BANDWIDTH: 10.0}))
     app.button(key="undo").click().run()
@@ -225,7 +225,7 @@ def test_reset_takes_everything_back_to_the_preset(opened):
 
 
 def test_a_chip_that_cannot_go_alone_takes_its_group_along_and_a_series_on_one_knob_is_undone_at_once(opened):
-    app = opened("preset=dlrm-kaggle&model.embedding_dim=64&model.bottom_mlp=13-512-64")
+    app = opened("preset=dlrm-kaggle&model.embedding_dim=64&model.bottom_mlp=13-512-64", LIGHT)
     app.button(key="chip model.embedding_dim").click().run()
     assert not app.exception and address(app) == links.query(preset(DEFAULT).scenario)
     for value in ("8", "16", "32"):
@@ -386,7 +386,7 @@ def test_a_store_in_trouble_costs_its_sentence_and_not_the_page(engine, opened, 
 
 
 def test_a_knob_is_found_by_words_of_its_name_or_help_and_keeps_its_value(opened):
-    app = opened("data.seed=7")
+    app = opened("data.seed=7", LIGHT)
     app.text_input("find").set_value("data seed").run()
     assert not app.exception
     shown = [widget.key for widget in app.sidebar.text_input]

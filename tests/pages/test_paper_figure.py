@@ -11,32 +11,22 @@ import pytest
 from engine import version
 from engine.core.figures import exact
 from engine.scenario.presets import preset, preset_names
-from engine.validation import validate
 from engine.validation.claims import Claim, claims
 from engine.validation.validate import ClaimVerdict
-from pages.evidence_page import figure_panel, paper_figure, paper_rows, verdict_tables, verdicts
+from pages.evidence_page import figure_panel, paper_figure, paper_rows, verdict_tables
 from pages.graphics import letters, pictures
 from pages.ui import downloads
-from tests import apps, fakes
+from tests import apps
+from tests.pages.test_reproduce import made_up
+
+__all__ = ["made_up"]
 
 PAPER = preset("trainingcxl-rm1").paper
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture
-def made_up(monkeypatch):
-    """Let made-up runs stand in for the real ones."""
-    for name in ("simulate", "estimate"):
-        monkeypatch.setattr(validate, name, fakes.simulate)
-    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
-        forget()
-    yield
-    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
-        forget()
-
-
-@pytest.fixture
-def papers(made_up):
+@pytest.fixture(scope="module")
+def papers():
     """Return the verdicts of each paper with a published number, ours made up as 1.02 of what is published."""
     wanted = [(name, claim) for name in preset_names() for claim in claims(name)]
     found = [ClaimVerdict(name, claim, 1.02 * (claim.published or 1.0)) for name, claim in wanted]

@@ -27,22 +27,44 @@ PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
 CLAIMING = [name for name in preset_names() if preset(name).claims]
 
 
-@pytest.fixture
-def made_up(monkeypatch):
-    """Let made-up runs stand in for the real ones; returns the list of what was run."""
+def forget():
+    """Forget all verdicts and the runs from which they were computed."""
+    for clear in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
+        clear()
+
+
+@pytest.fixture(scope="module")
+def made_up():
+    """Let made-up runs stand in for the real ones; returns the list of what was run. Verdicts are kept from test to test."""
     asked = []
 
     def simulate(scenario):
         asked.append(scenario)
         return fakes.simulate(scenario)
 
-    for name in ("simulate", "estimate"):
-        monkeypatch.setattr(validate, name, simulate)
-    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("simulate", "estimate"):
+            patch.setattr(validate, name, simulate)
         forget()
-    yield asked
-    for forget in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
-        forget()
+        yield asked
+    forget()
+
+
+@pytest.fixture
+def fresh(made_up):
+    """Return the same, with no verdict kept before or after the test."""
+    forget()
+    made_up.clear()
+    yield made_up
+    forget()
+
+
+@pytest.fixture(scope="module")
+def evidence(made_up):
+    """Return the page for tests that only read it."""
+    app = opened()
+    assert not app.exception
+    return app
 
 
 def opened(query=None, page="evidence"):
@@ -53,43 +75,37 @@ def verdict(ours, **changes):
     return ClaimVerdict("trainingcxl-rm1", replace(CLAIM, **changes), ours)
 
 
-def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
+def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(fresh):
     app = opened({"preset": "tiny"})
     assert not app.exception and len(app.header) == 1 and "published statements are met" in app.header[0].value
-    runs = len(made_up)
-    assert runs == len(set(made_up)) == len(verdicts.claim_points(CLAIMING))
+    runs = len(fresh)
+    assert runs == len(set(fresh)) == len(verdicts.claim_points(CLAIMING))
     assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING) + len(published_figures())
     again = opened()
-    assert len(made_up) == runs and again.header[0].value == app.header[0].value
+    assert len(fresh) == runs and again.header[0].value == app.header[0].value
 
 
-def test_a_later_process_shows_kept_verdicts_and_computes_those_of_a_damaged_file(made_up):
-    header, runs = opened().header[0].value, len(made_up)
+def test_a_later_process_shows_kept_verdicts_and_computes_those_of_a_damaged_file(fresh):
+    header, runs = opened().header[0].value, len(fresh)
     kept, computed, numbers = Path(".emberpool/verdicts.txt"), [], scoreboard_panel.figures(version.MODEL)
     for damage in ("", "x"):
-        for forget in (
-            made_up.clear,
-            validate._run.cache_clear,
-            verdicts.forget,
-            apps.FOUND.cache_clear,
-            scoreboard_panel.figures.cache_clear,
-        ):
-            forget()
+        fresh.clear()
+        forget()
+        scoreboard_panel.figures.cache_clear()
         kept.write_text(kept.read_text() + damage)
         app = opened()
         assert not app.exception and app.header[0].value == header
         assert scoreboard_panel.figures(version.MODEL) == numbers
-        computed.append(len(made_up))
+        computed.append(len(fresh))
     assert computed[0] < runs / 4 and computed[1] == runs  # bars by stage need runs of their own
 
 
-def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
-    app = opened()
-    words = app.dataframe[-1].value["Verdict"].value_counts()
+def test_the_page_names_what_fails_and_says_so_in_its_table(evidence):
+    words = evidence.dataframe[-1].value["Verdict"].value_counts()
     found, numbers = verdicts.all_verdicts(), scoreboard_panel.figures(version.MODEL)
     published = [one for one in found if one.claim.published is not None]
     missed = sum(one.passed is False for one in published) + sum(bool(one.cause) for one in numbers)
-    met, said = len(published) + len(numbers) - missed, [int(one) for one in re.findall(r"\d+", app.header[0].value)]
+    met, said = len(published) + len(numbers) - missed, [int(one) for one in re.findall(r"\d+", evidence.header[0].value)]
     assert said == [met, met + missed, missed] and missed > 10
     limits_broken = sum(one.passed is False and one.claim.published is None for one in found)
     assert words["✗ outside"] == missed + limits_broken and words["prediction"] == sum(one.passed is None for one in found)
@@ -99,9 +115,8 @@ def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     assert counted.misses[0] == worst and tally.reasons(counted)[0].count(" × in ") == tally.MAX_NAMED_MISSES
 
 
-def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(made_up):
-    app = opened()
-    first = app.table[0].value
+def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(evidence):
+    first = evidence.table[0].value
     assert list(first.index) == [ALL_FAMILIES, *families()] and "Median error [%]" in first
     free = [int(text) for text in first["Numbers"] if text != scoreboard_panel.FITTED]
     assert free[0] == sum(free[1:]) > 20 and len(free) < len(first)
@@ -110,7 +125,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
         and "None" not in first.to_string()
         and first["Numbers"]["TrainingCXL"] == "all used for fitting"
     )
-    assert any("accepted" in warning.value for warning in app.warning)  # what made-up runs give is worse than the record
+    assert any("accepted" in warning.value for warning in evidence.warning)  # what made-up runs give is worse than the record
     found = scores(validate.validate(["bagpipe-kaggle"]), ())
     drawn = scoreboard_panel.points(found)
     assert apps.fields(scoreboard_panel.spec()) >= set(drawn.columns)
@@ -123,13 +138,12 @@ def test_a_damaged_record_shows_its_sentence_and_leaves_the_claims(made_up, monk
     assert not app.exception and "cannot be read" in app.error[0].value.replace("\\", "") and "Verdict" in app.dataframe[-1].value
 
 
-def test_a_preset_that_cannot_run_gives_the_page_its_sentence(made_up, monkeypatch):
+def test_a_preset_that_cannot_run_gives_the_page_its_sentence(fresh, monkeypatch):
     monkeypatch.setattr(validate, "simulate", lambda scenario: replace(fakes.simulate(scenario), ran=False, outcome="Too *big*."))
     app = opened()
     said = [part.value for part in app.markdown]
     assert not app.exception and any(text.endswith(r"cannot run\: Too \*big\*.") for text in said) and not app.dataframe
     assert [header.value for header in app.header] == ["The published statements cannot be compared now."]
-    monkeypatch.undo()
 
 
 def test_the_answer_counts_and_names_the_largest_misses_in_words():
@@ -178,10 +192,10 @@ def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
     assert [rows[1][name] for name in ("Published", "Error [%]", "Tolerance")] == ["", "", ""]
 
 
-def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
-    app, study = opened(), study_file.read_study(study_file.STORED_ACCURACY)
+def test_the_page_shows_the_accuracy_study_with_its_date_and_command(evidence):
+    app, study = evidence, study_file.read_study(study_file.STORED_ACCURACY)
     text = [part.value.replace("\\", "") for part in app.markdown]
-    assert not app.exception and f"**{findings.accuracy_sentence(study)}**" in text
+    assert f"**{findings.accuracy_sentence(study)}**" in text
     assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
     assert f"python -m engine study accuracy --seeds {len(study.seeds)}" in [code.value for code in app.code]
     frame = next(frame.value for frame in app.dataframe if "Seed spread" in frame.value)
