@@ -5,6 +5,7 @@ import gc
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 
@@ -152,6 +153,22 @@ def synced(unsynced: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.store.database.SYNCHRONOUS", unsynced)
         yield
+
+
+@pytest.fixture
+def computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let services compute in this process: a worker takes half a second to start."""
+    from tests.service_fakes import computing_here
+
+    computing_here(monkeypatch)
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the ranges of `enough` come from a few draws, where nothing but that they come is asked."""
+    from engine.analysis.enough.bands import bands
+
+    monkeypatch.setattr("engine.commands.enough.bands", partial(bands, samples=8))
 
 
 @pytest.fixture

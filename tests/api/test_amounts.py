@@ -31,6 +31,7 @@ def test_percent_and_share_are_one_target_by_two_names() -> None:
             assert amounts.target(None, share, None).tolerance == float(percent.replace(",", "").removesuffix(" %")) / 100
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_the_warning_points_at_the_script() -> None:
     with pytest.warns(DeprecationWarning) as caught:
         old = api.enough("tiny", within=0.1)

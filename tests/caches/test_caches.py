@@ -140,7 +140,7 @@ def test_a_cache_that_has_changed_its_table_moves_rows_as_before(rows):
         tables.add(cache.table.ctypes.data)
         moves.append(counts[[MISSES, EVICTED, MISSED_LOOKUPS]])
     assert len(tables) > 1 and np.array_equal(np.transpose(moves), moved_rows(stack_distances(batches), rows))
-    small = zipf(rows, batches=2000, size=20, rows=5000)
+    small = zipf(rows, batches=700, size=20, rows=5000)
     if rows >= 20:
         assert lfu(small, rows) == by_hand.cache_counts(by_hand.Lfu(rows), [ids.tolist() for ids in small])
 

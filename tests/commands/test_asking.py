@@ -130,6 +130,7 @@ def test_what_cannot_be_asked_is_refused_with_a_sentence(words: str, sentence: s
     assert sentence in said.err and said.err.count("\n") == 1 and said.out == ""
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_search_writes_the_front_and_confirms_some_of_it_by_full_runs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = store.with_suffix(".csv")
     words = ["--axis", "system=pmem,cxl-b", "--axis", "machine.gpu=v100,a100-80", "--set", "run.batches=20", "--where", "auc>=0"]
@@ -146,6 +147,7 @@ def test_a_search_writes_the_front_and_confirms_some_of_it_by_full_runs(store: P
     assert said.startswith("4 estimates. ") and "full runs: Step time [ms] of the estimate is at most" in said
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_short_sweep_estimates_each_point_once_for_the_table_of_a_kept_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,19 @@ from engine.service import service
 from engine.sweep.links import link
 from tests import HANG_SECONDS, ROOT
 from tests.machines import TINY
-from tests.service_fakes import BUGGY, COMPUTE, REFUSED, TOO_BIG, ask, command, compute, lives, open_pids, wait_until
+from tests.service_fakes import (
+    BUGGY,
+    COMPUTE,
+    REFUSED,
+    TOO_BIG,
+    ask,
+    command,
+    compute,
+    computing_here,
+    lives,
+    open_pids,
+    wait_until,
+)
 
 SLOW = ("--set", "faults.detect_seconds=0.3")
 
@@ -149,12 +161,15 @@ def test_a_reader_that_leaves_early_and_a_full_disk_end_quietly() -> None:
 
 
 def test_a_sweep_gives_the_same_bytes_for_any_number_of_workers_and_on_repetition(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = []
     for place, jobs in ((store, "1"), (tmp_path / "other.sqlite", "2"), (store, "2")):
         words = (*seeds(5, 3, 4), "--axis", "system=cxl,pmem", "--csv", "-", "--jobs", jobs)
-        assert main(["sweep", "--preset", "tiny", "--store", str(place), *words]) == 0
+        with monkeypatch.context() as patch:
+            if jobs == "1":
+                computing_here(patch)
+            assert main(["sweep", "--preset", "tiny", "--store", str(place), *words]) == 0
         out, err = capsys.readouterr()
         assert err == ""
         tables.append(out)
@@ -189,6 +204,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
     assert not ask(store, "SELECT 1 FROM claims c JOIN results r USING (key) WHERE c.started > r.created")
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_sweep_with_failed_points_still_writes_the_table_and_says_so(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", "--preset", "tiny", "--store", str(store), "--csv", "-", "--jobs", "1"]
     assert main([*words, *seeds(1, REFUSED, TOO_BIG)]) == 2

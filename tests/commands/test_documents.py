@@ -3,15 +3,14 @@
 import argparse
 import re
 import shlex
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import COMMANDS, main, parser
-from engine.analysis.enough.bands import bands
 from engine.analysis.objective import read_constraint, read_objective
-from engine.commands import decide, enough
+from engine.commands import decide
 from engine.commands.scenario_arguments import selected_scenario
 from engine.insight.fitting import law
 from engine.scenario.presets import DEFAULT, preset
@@ -37,12 +36,12 @@ OTHER_PROGRAMS = {"docker", "dask", "ssh"}  # need an installation of their own
 OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_the_way_from_a_file_to_an_answer_can_be_walked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(law, "STARTS", law.STARTS[:1])
-    monkeypatch.setattr(enough, "bands", partial(bands, samples=8))
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     (made,) = re.findall(r"```python\n(.*?)```", text, re.S)
     commands = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)[-2:])
@@ -137,6 +136,7 @@ def test_the_readme_asks_its_own_question_as_a_command_on_start_and_in_its_pictu
         assert differing <= {f"model.{name}" for name in own_model.TRAINING} - {"model.optimizer"}  # no machine depends on them
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("path", [path for path, commands in ENGINE.items() if any(map(is_run, commands))], ids=identity)
 def test_quick_commands_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

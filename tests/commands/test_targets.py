@@ -1,14 +1,12 @@
 """Is the target of `enough` one number by every name, and its JSON what its sentences say?"""
 
 import json
-from functools import partial
 
 import pytest
 
 from engine import api
 from engine.__main__ import main
-from engine.analysis.enough.bands import bands
-from engine.commands import enough, parser
+from engine.commands import parser
 from engine.core.figures import figure
 
 TINY = ("enough", "--preset", "tiny")
@@ -32,10 +30,8 @@ def test_what_is_no_target_ends_with_2(words: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_the_json_has_the_machine_that_the_sentences_name(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(enough, "bands", partial(bands, samples=8))
+@pytest.mark.usefixtures("few_draws")
+def test_the_json_has_the_machine_that_the_sentences_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TINY, "--within-percent", "25", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     machine = found["machine"]

@@ -69,12 +69,12 @@ def test_a_part_of_a_folder_is_a_choice_of_each_command(folder, capsys):
     assert main(words) == 2 and "machine.gpu='mine' is not known" in capsys.readouterr().err
 
 
-def test_the_environment_names_a_folder_for_commands_and_scripts(folder):
+def test_the_environment_names_a_folder_for_commands_and_scripts(folder, capsys):
     script = "import emberpool as ep; print(ep.scenario(gpu='mine').machine.gpu)"
     given = {"env": {"EMBERPOOL_PARTS": str(folder.path), "PATH": ""}, "cwd": ROOT, "capture_output": True, "text": True}
     assert subprocess.run([sys.executable, "-c", script], **given).stdout.startswith("mine~")
-    told = subprocess.run([sys.executable, "-m", "engine", "list", "devices", "--parts-dir", "/nowhere"], **given)
-    assert told.returncode == 2 and told.stderr.startswith("/nowhere cannot be read as a folder of parts")
+    assert main(["list", "devices", "--parts-dir", "/nowhere"]) == 2
+    assert capsys.readouterr().err.startswith("/nowhere cannot be read as a folder of parts")
 
 
 def test_a_script_takes_a_folder_and_a_file_that_changes_moves_its_numbers(folder):

@@ -71,6 +71,7 @@ def test_a_service_finishes_what_was_asked_for_when_the_folder_is_gone(how, fold
     assert "part=media:crystal" not in history.link(store, request) and "part=gpu:mine:" in history.link(store, request)
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_request_has_as_many_parts_as_a_folder(folder, tmp_path):
     store, base = tmp_path / "store.db", preset("tiny").scenario
     for number in range(40):

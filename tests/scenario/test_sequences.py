@@ -163,6 +163,7 @@ def test_the_other_commands_on_a_scenario_say_it_once(words, capsys, tmp_path):
     assert capsys.readouterr().err.count(WORD) == 1
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_scripts_find_the_note_in_each_result_and_as_a_warning_of_what_has_no_notes():
     for table in (ep.estimate(tiny(1), pooling=[1000, 1001]), ep.run(tiny(1), pooling=[1000, 1001])):
         assert [len(notes(result)) for result in table] == [0, 1]

@@ -73,6 +73,7 @@ def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mo
         assert process.physical_memory() == expected
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(store: Path) -> None:
     points = [scenario(1), scenario(HUNGRY), scenario(2)]
     request = requests.submit(store, points, "estimate", keeps_on=True)

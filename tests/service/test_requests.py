@@ -254,7 +254,7 @@ def test_asking_for_ten_times_the_points_takes_no_more_memory(store: Path, monke
     made = scenarios(range(50))
     monkeypatch.setattr("engine.store.requests.AT_ONCE", 50)
     peaks = []
-    for size in (100, 1000, 100, 1000):  # the first two warm whatever remembers something
+    for size in (60, 600, 60, 600):  # the first two warm whatever remembers something
         tracemalloc.start()
         requests.submit(store, Made(size), "estimate")
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -71,6 +71,7 @@ def test_a_text_that_is_not_utf_8_is_damage_and_no_want_of_space(path: Path, cap
     assert not files.side_copy(path).exists() and capsys.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_the_service_copies_as_it_leaves_and_keeps_no_other_file(path: Path) -> None:
     request = requests.submit(path, scenarios([1]), "full", title="Mine")
     service.serve(path, 1, 0.0, COMPUTE)

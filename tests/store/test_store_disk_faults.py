@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.usefixtures("synced"),
 ]
 SEEDS = range(12)
-EVERY = 211  # of the calls, in the short test: a number that shares no rhythm with theirs
+EVERY = 331  # of the calls, in the short test: a number that shares no rhythm with theirs
 ENDINGS = ["done", "cancelled", "done"]
 KINDS = (errno.ENOSPC, errno.EIO)
 NOBODY = 65534  # a user without rights

@@ -56,6 +56,7 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
     assert ask(old, f"SELECT count(*) FROM requests WHERE checksum = {schema.REQUEST_CHECKSUM}") == [(1,)]
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
     service.serve(old, 1, 0.0, COMPUTE)
     assert status.status(old, 7).state == "done"

@@ -102,7 +102,7 @@ def verdicts(recording: Recording, folder: Path, count: int, seed: int) -> Count
 
 
 def test_no_power_cut_loses_or_corrupts_what_was_acknowledged(recording: Recording, folder: Path) -> None:
-    assert verdicts(recording, folder, 120, seed=1) == {"whole": 120}
+    assert verdicts(recording, folder, 60, seed=1) == {"whole": 60}
 
 
 @pytest.mark.slow

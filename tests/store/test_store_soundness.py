@@ -87,6 +87,7 @@ def test_a_change_of_a_damaged_request_does_not_make_it_believed(path: Path, ask
             requests.cancel(path, asked, requests.COMMAND)
 
 
+@pytest.mark.usefixtures("computed_here")
 def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int) -> None:
     for change in (
         lambda: requests.cancel(path, asked, requests.COMMAND),
