@@ -8,7 +8,8 @@ DATA ?=
 PARTS ?=
 NAME ?=
 SEED ?=
-export PYTHON PORT ADDRESS ALLOW DATA PARTS NAME SEED
+RECORD ?=
+export PYTHON PORT ADDRESS ALLOW DATA PARTS NAME SEED RECORD
 
 BIN := .venv/bin
 # What is installed: one stamp for each set of packages, so that no target waits for those of another.
@@ -55,9 +56,9 @@ $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder, PARTS= a folder of parts)
 	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA" --parts="$$PARTS"
 
-test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; minutes: ten on two slow cores
+test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; minutes: ten on two slow cores (RECORD=yes stamps them)
 	@sh scripts/chromium.sh
-	@$(PYTEST) -m "not slow" $(PARALLEL) --no-loadscope-reorder
+	@$(PYTEST) -m "not slow" $${RECORD:+--record} $(PARALLEL) --no-loadscope-reorder
 
 test-one: $(TEST) $(COMPILED) # what concerns one system, device, fault, metric, knob, ...: make test-one NAME=cxl
 	@[ -n "$$NAME" ] || { echo "make test-one needs a name; try make test-one NAME=cxl." >&2; exit 2; }

@@ -21,12 +21,13 @@ settings.register_profile("slow", deadline=None, max_examples=1000, print_blob=T
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switches of `make golden`, `make slow` and `make test-one`."""
+    """Add the switches of `make golden`, `make slow`, `make test` and `make test-one`."""
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
     parser.addoption("--all", action="store_true", help="all cases of each test, and new examples, whose seed is printed")
     parser.addoption(
         "--job", choices=JOBS, help="only the test files of one job of `make slow`; a run of them all writes its stamp"
     )
+    parser.addoption("--record", action="store_true", help="stamp a whole run of the tests of every day, with what is dear")
     parser.addoption("--about", metavar="NAME", help="only what concerns one system, device, fault, metric, knob, ...")
 
 

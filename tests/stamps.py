@@ -1,6 +1,7 @@
 """The jobs of `make slow` and their stamps: on which commit each ran last, with which seed, and what came of it.
 
 A run of a whole job writes its stamp. `make check` names the jobs whose stamp is missing, red or old, and never fails by one.
+`make test RECORD=yes` stamps the tests of every day: it notes what each dear test has cost, for which dear.toml has a reason.
 """
 
 import json
@@ -21,6 +22,8 @@ from tests import ROOT
 
 STAMPS = "tests/stamps.json"  # in the checkout, committed
 MARKS = "slow or more"
+DAILY, DAILY_MARKS = "daily", "not slow"  # the stamp of the tests of every day
+DEAR_SECONDS = 2.0  # of the processor: a daily test that takes more has a reason in dear.toml
 MOST_COMMITS = 300  # between a stamp and the latest change of what its job covers
 MOST_FILES = 10  # named as the dearest
 NARROWING = ("keyword", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "about")  # switches that leave tests out
@@ -113,11 +116,13 @@ class Costs:
     """A plugin that adds up what test files cost, names the dearest, and runs and stamps a job of `make slow`."""
 
     def __init__(self, config: pytest.Config, root: Path = ROOT) -> None:
-        self.config, self.root, self.job = config, root, config.getoption("job")
+        self.config, self.root = config, root
+        self.job = config.getoption("job") or (DAILY if config.getoption("record", False) else None)
         self.is_worker = hasattr(config, "workerinput")
         self.passed: set[str] = set()
         self.failed: set[str] = set()
         self.seconds_by_file: dict[str, float] = defaultdict(float)
+        self.seconds_by_test: dict[str, float] = defaultdict(float)
         self.obstacle = ""  # why no stamp is written
         self.commit: str | None = None
         self.start = self.mark = 0.0
@@ -125,7 +130,7 @@ class Costs:
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out the test files of other jobs."""
         is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
-        if not (self.job and is_test and collection_path.is_relative_to(self.root)):
+        if not (self.job in JOBS and is_test and collection_path.is_relative_to(self.root)):
             return None
         return job_of(collection_path.relative_to(self.root).as_posix()) != self.job or None
 
@@ -136,7 +141,8 @@ class Costs:
         if self.job and not self.is_worker:
             option, whole = self.config.option, self.config.args_source is pytest.Config.ArgsSource.TESTPATHS
             self.commit = stamped_commit(self.root)
-            if not whole or not option.all or option.markexpr != MARKS or any(getattr(option, name, None) for name in NARROWING):
+            marks = (False, DAILY_MARKS) if self.job == DAILY else (True, MARKS)
+            if not whole or (option.all, option.markexpr) != marks or any(getattr(option, name, None) for name in NARROWING):
                 self.obstacle = "this run leaves out tests of the job"
             elif not self.commit:
                 self.obstacle = "the checkout is no commit of git, or has changes that are not committed"
@@ -155,7 +161,9 @@ class Costs:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test's outcome, and its seconds as its file's."""
-        self.seconds_by_file[report.nodeid.split("::")[0]] += getattr(report, "processor_seconds", 0.0)
+        seconds = getattr(report, "processor_seconds", 0.0)
+        self.seconds_by_file[report.nodeid.split("::")[0]] += seconds
+        self.seconds_by_test[report.nodeid] += seconds
         if report.failed:
             self.failed.add(report.nodeid)
         elif report.passed and report.when == "call":
@@ -189,7 +197,8 @@ class Costs:
                 "seed": self.config.getoption("hypothesis_seed"),
                 "wall_seconds": round(time.monotonic() - self.start),
             }
-            write_stamp(self.root, self.job, stamp)
+            dear = {name: round(seconds, 1) for name, seconds in self.seconds_by_test.items() if seconds > DEAR_SECONDS}
+            write_stamp(self.root, self.job, stamp | ({"dear": dear} if self.job == DAILY else {}))
 
 
 if __name__ == "__main__":

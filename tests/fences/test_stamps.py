@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +12,7 @@ import pytest
 
 from tests import ROOT, house, stamps
 from tests.cases import SELECTION, draw, sampled_cases
-from tests.stamps import JOBS, MOST_COMMITS, STAMPS, Job, open_jobs
+from tests.stamps import DAILY, DAILY_MARKS, DEAR_SECONDS, JOBS, MOST_COMMITS, STAMPS, Job, open_jobs
 
 COMMITS = MOST_COMMITS + 2  # of the history below: the first is stamped, each changes the engine
 STORE = {"slow-store": Job(("tests/store",), ("engine",))}
@@ -104,8 +106,18 @@ def test_make_slow_runs_each_job_and_each_is_a_target() -> None:
 
 def test_the_stamps_are_of_jobs_and_sorted() -> None:
     text = (ROOT / STAMPS).read_text(encoding="utf-8")
-    assert json.loads(text).keys() <= JOBS.keys()
+    assert json.loads(text).keys() <= {*JOBS, DAILY}
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+
+
+def test_each_dear_test_of_every_day_has_a_reason_and_no_other() -> None:
+    reasons = tomllib.loads((ROOT / "tests" / "dear.toml").read_text(encoding="utf-8"))
+    dear = stamps.stamps(ROOT).get(DAILY, {"dear": {}})["dear"]
+    assert dear.keys() == reasons.keys(), (
+        f"make each cheaper than {DEAR_SECONDS} s, or say in tests/dear.toml what it is dear for"
+    )
+    for path, name in (identity.split("[")[0].split("::") for identity in reasons):
+        assert f"def {name}(" in house.text(Path(path))
 
 
 def test_a_missing_a_red_and_an_old_stamp_are_named_with_what_to_run(history: tuple[Path, list[str]]) -> None:
@@ -173,14 +185,17 @@ def configuration(args_source: str = "TESTPATHS", **switches: object) -> SimpleN
     return SimpleNamespace(option=SimpleNamespace(**option), getoption=option.get, args_source=source)
 
 
-def run(root: Path, exit_status: int, *outcomes: str, **switches: object) -> dict[str, object] | None:
-    """Return the stamp that a run of slow-store leaves, whose tests have these outcomes."""
+def run(
+    root: Path, exit_status: int, *outcomes: str, seconds: Sequence[float] = (), **switches: object
+) -> dict[str, object] | None:
+    """Return the stamp that a run of slow-store leaves, whose tests have these outcomes, and take so long in each phase."""
     costs = stamps.Costs(configuration(**switches), root)
     costs.pytest_sessionstart()
     for number, outcome in enumerate(outcomes):
         for when in ("setup", "call", "teardown"):
-            phase = outcome if when == "call" else "passed"
-            costs.pytest_runtest_logreport(pytest.TestReport(f"a.py::test_{number}", ("a.py", 1, ""), {}, phase, None, when))
+            phase, cost = outcome if when == "call" else "passed", seconds[number] if seconds else 0.0
+            place = f"a.py::test_{number}", ("a.py", 1, "")
+            costs.pytest_runtest_logreport(pytest.TestReport(*place, {}, phase, None, when, processor_seconds=cost))
     assert list(costs.pytest_sessionfinish(exit_status)) == [None]
     return stamps.stamps(root).get("slow-store")
 
@@ -212,6 +227,15 @@ def test_a_run_on_changes_that_are_not_committed_writes_no_stamp_but_another_sta
     stamps.write_stamp(suite, "slow-store", {})
     (suite / "pyproject.toml").write_text("", encoding="utf-8")
     assert run(suite, 0, "passed") == {}
+
+
+def test_a_run_that_records_stamps_the_daily_tests_with_what_the_dear_ones_cost(suite: Path) -> None:
+    daily = {"job": None, "record": True, "all": False, "markexpr": DAILY_MARKS}
+    assert run(suite, 0, "passed", **daily, keyword="x") is run(suite, 0, "passed", **{**daily, "all": True}) is None
+    assert DAILY not in stamps.stamps(suite)
+    assert run(suite, 0, "passed", "passed", **daily, seconds=(0.4 * DEAR_SECONDS, 0.3 * DEAR_SECONDS)) is None
+    stamp = stamps.stamps(suite)[DAILY]
+    assert stamp["passed"] == 2 and stamp["dear"] == {"a.py::test_0": 1.2 * DEAR_SECONDS}
 
 
 def test_a_run_of_more_than_ten_files_names_the_ten_dearest(suite: Path) -> None:
