@@ -8,9 +8,10 @@ import pytest
 
 from engine import api
 from engine.api import amounts
+from tests.cases import each
 
 
-@pytest.mark.parametrize("jobs", [0, -2, 1025, True, 2.0, "2", [2], float("nan"), 10**30])
+@each("jobs", [0, -2, 1025, True, 2.0, "2", [2], float("nan"), 10**30])
 def test_a_number_of_workers_is_a_whole_number(jobs: Any) -> None:
     with pytest.raises(
         api.BadInput, match="is not a number of workers; write a whole number from 1 to 1,024, or -1 for one per core"
@@ -38,7 +39,7 @@ def test_the_warning_points_at_the_script() -> None:
     assert caught[0].filename == __file__ and old == api.enough("tiny", within_percent=10)
 
 
-@pytest.mark.parametrize(
+@each(
     "target",
     [
         {"within_percent": "ten"},

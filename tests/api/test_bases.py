@@ -12,6 +12,7 @@ import pytest
 
 from engine import api
 from engine.scenario.scenario import KNOBS, values
+from tests.cases import each
 
 TINY = api.scenario("tiny", batches=20, cxl_bandwidth_GBps=12.5)
 SPREAD: dict[str, Any] = {
@@ -125,8 +126,8 @@ def test_a_row_that_does_not_say_all_of_its_point_is_refused(table: api.Table) -
         api.link(table)
 
 
-@pytest.mark.parametrize("stranger", STRANGERS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("stranger", STRANGERS)
+@each("function", FUNCTIONS)
 def test_what_names_no_scenario_is_refused_everywhere(function: str, stranger: str) -> None:
     with pytest.raises(api.BadInput, match=r"[.?]$"):
         FUNCTIONS[function](STRANGERS[stranger])

@@ -16,6 +16,7 @@ from pyarrow import parquet
 from engine import api
 from engine.api.column_mapping import toml
 from engine.api.data_files import data_file
+from tests.cases import each
 
 SIZE = 4000
 MAPPING = {"label": "clicked", "ids": ["user", "item", "shop"], "dense": ["age"]}
@@ -138,7 +139,7 @@ def test_a_frame_is_fitted() -> None:
     assert fitted.data.click_rate == pytest.approx(log()["clicked"].mean(), rel=1e-3)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "sentence"),
     [
         (3, "of type int, is not data; give a path, a pandas.DataFrame or an Arrow table"),
@@ -174,7 +175,7 @@ def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
         api.run("tiny", data=data, **SHAPE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapping", "sentence"),
     [
         ("log.toml", "is not a mapping; write a dict such as"),
@@ -241,7 +242,7 @@ def bytes_of(data: Any, mapping: Any) -> list[bytes]:
         return [one.read_bytes() for one in sorted(file.parent.iterdir())]
 
 
-@pytest.mark.parametrize("kind", ITERABLES)
+@each("kind", ITERABLES)
 def test_any_iterable_of_names_maps_columns(kind: str) -> None:
     names = sorted(MAPPING["ids"])
     written = bytes_of(log(), {**MAPPING, "ids": ITERABLES[kind](names), "label": np.str_("clicked")})

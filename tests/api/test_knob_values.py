@@ -17,6 +17,7 @@ from engine import api
 from engine.api.knob_values import settings, split_axes
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, values
+from tests.cases import each
 
 GBPS = "machine.cxl_bandwidth_GBps"
 ROWS = "model.num_embeddings"
@@ -89,7 +90,7 @@ def odd_values() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("kind", ITERABLES)
+@each("kind", ITERABLES)
 def test_any_iterable_spans_an_axis(kind: str) -> None:
     (axis,) = split_axes({"cxl_bandwidth_GBps": ITERABLES[kind]})[1]
     assert (axis.path, axis.values) == (GBPS, (8.0, 16.0))
@@ -185,7 +186,7 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
     assert split_axes({"assume": [{"pmem.rate": 1}, {}]})[1][0].values == ((("pmem.rate", 1.0),), ())
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "sentence"),
     [
         ({"cxl_bandwidth_GBps": []}, "is given an empty list; give at least one value"),

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+from engine.service import kernels
 from engine.store.owner import is_owned, named_owner
 from pages.gate import access
 from tests import HANG_SECONDS, ROOT
@@ -65,7 +66,8 @@ def _stop_owner(folder):
 def start_server(tmp_path_factory):
     """Return a function that starts a fresh server, once all kernels are there, and returns its address."""
     started = []
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "compile.py")], stdout=subprocess.DEVNULL, check=True)
+    if not kernels.all_compiled():
+        subprocess.run([sys.executable, str(ROOT / "scripts" / "compile.py")], stdout=subprocess.DEVNULL, check=True)
 
     def start():
         folder, port = tmp_path_factory.mktemp("server"), _free_port()

@@ -17,6 +17,7 @@ from engine.registry import all_variants
 from engine.workload.caching.expected_cache import STEADY_STATES
 from tests.caches import reference_caches as by_hand
 from tests.caches.reference_caches import cache_misses, followed, lfu, lfu_in_sets, lru_in_sets
+from tests.cases import each
 
 
 def zipf(seed, batches=30, size=60, rows=200):
@@ -113,8 +114,8 @@ def test_a_cache_in_sets_keeps_what_the_definition_of_its_locks_says(batches, wa
     assert lru_in_sets([np.array(ids) for ids in batches], 3 * ways, ways) == found
 
 
-@pytest.mark.parametrize(("rows", "ways"), [(8, 8), (12, 4), (40, 4), (128, 32), (150, 10)])
-@pytest.mark.parametrize("size", [1, 60])
+@each(("rows", "ways"), [(8, 8), (12, 4), (40, 4), (128, 32), (150, 10)])
+@each("size", [1, 60])
 def test_a_set_by_count_keeps_the_rows_looked_up_most_and_refuses_others(rows, ways, size):
     batches, number = zipf(rows, batches=30 * 60 // size, size=size, rows=300), rows // ways
     found = lfu_in_sets(batches, rows, ways)

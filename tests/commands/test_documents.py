@@ -19,6 +19,7 @@ from engine.sweep import links
 from engine.sweep.axes import parse
 from pages.start_page import own_model
 from tests import ROOT
+from tests.cases import each
 from tests.fences.test_documents import DOCUMENTS, PICTURES
 
 # Documents of the present; the others tell of the commands of their day.
@@ -144,7 +145,7 @@ def test_quick_commands_run(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
         assert main(words) == 0, words
 
 
-@pytest.mark.parametrize("path", [path for path in CURRENT if command_lines(path)], ids=identity)
+@each("path", [path for path in CURRENT if command_lines(path)])
 def test_other_programs_have_what_they_name(path: Path) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for program, *words in (line for line in command_lines(path) if engine_words(line) is None):
@@ -180,7 +181,7 @@ def _commands_of(command: argparse.ArgumentParser) -> dict[str, argparse.Argumen
     return dict(subparsers[0].choices) if subparsers else {}
 
 
-@pytest.mark.parametrize("path", CURRENT, ids=identity)
+@each("path", CURRENT)
 def test_options_that_sentences_name_exist(path: Path) -> None:
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for code in re.findall(r"`([^`]+)`", text):

@@ -9,11 +9,10 @@ from tomllib import loads
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from engine.faults.fault import Fault
 from engine.scenario.presets import scenario_file
 from tests import ROOT
+from tests.cases import each
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PYTHON, TOML = (re.findall(f"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE) for language in ("python", "toml"))
@@ -50,7 +49,7 @@ def missing_imports(block: str, package: str) -> Iterator[str]:
                     yield f"{source.__name__}.{alias.name}"
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=title)
+@each("block", PYTHON)
 def test_python_works_in_its_place(block: str) -> None:
     where = place(block)
     how, name, path = where["how"], where["name"], where["path"]

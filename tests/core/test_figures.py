@@ -22,9 +22,10 @@ from engine.core.figures import (
     times,
     with_error,
 )
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "unit", "written"),
     [
         (0.20735, "ms", "0.207 ms"),
@@ -70,7 +71,7 @@ def test_a_figure_says_the_number_to_three_digits(value, unit):
     assert len(number.replace(".", "").lstrip("0")) >= 3 or value < 1e-9
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "error", "written"),
     [
         (0.764471, 0.001237, "0.7645 ± 0.0012"),

@@ -12,6 +12,7 @@ import pytest
 
 from engine.version import MODEL
 from tests import ROOT
+from tests.cases import each
 
 WORDS = {"README.md": 18.0, "CHANGELOG.md": 14.0, "CONTRIBUTING.md": 16.0}  # a sentence, in the mean; OTHERS elsewhere
 OTHERS, OF_MODEL = 20.5, 18.0  # the aim is 20 in all
@@ -42,7 +43,7 @@ def prose(text: str) -> list[str]:
     return [sentence for sentence in sentences if re.search(r"\w", sentence)]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", DOCUMENTS)
 def test_documents_are_short_of_breath(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     name = str(path.relative_to(ROOT))
@@ -52,7 +53,7 @@ def test_documents_are_short_of_breath(path: Path) -> None:
     assert headings and len(text) / headings <= (OF_CHANGELOG if name == "CHANGELOG.md" else MOST_CHARACTERS)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", DOCUMENTS)
 def test_links_lead_somewhere(path: Path) -> None:
     for target, anchor in LINK.findall(path.read_text(encoding="utf-8")):
         if "://" in target:

@@ -6,9 +6,8 @@ The fence knows counts: sums of whole numbers that can be seen as such where the
 import ast
 from collections.abc import Iterator, Sequence
 
-import pytest
-
 from tests import house
+from tests.cases import each
 
 FILES = (*house.files("engine"), *house.files("pages"))
 WHOLE = {"len", "int", "bool", "isinstance", "all", "any"}  # functions that return whole numbers, or truth, which is 0 or 1
@@ -51,7 +50,7 @@ def test_floats_are_added_by_total_alone() -> None:
     assert lines == [], "add these with `total` of engine/core/arithmetic.py: `sum` rounds floats otherwise since Python 3.12"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "is_found"),
     [
         ("sum(joules.values())", True),

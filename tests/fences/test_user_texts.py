@@ -6,8 +6,7 @@
 import ast
 from collections.abc import Iterator
 
-import pytest
-
+from tests.cases import each
 from tests.house import files, nodes
 
 READER = "engine/user_text.py"
@@ -140,7 +139,7 @@ def test_no_other_module_opens_a_users_file() -> None:
     assert set(OPENED) - set(places) == set(), "remove these from OPENED: they open nothing any more"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "is_opening"),
     [
         ("open(path)", True),
@@ -163,7 +162,7 @@ def test_an_opening_of_its_own_is_noticed(text: str, is_opening: bool) -> None:
     assert bool([*openings([*ast.walk(ast.parse(text))])]) == is_opening
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "is_reading"),
     [
         ("json.loads(text)", True),

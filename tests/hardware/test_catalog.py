@@ -26,7 +26,7 @@ from engine.scenario.scenario import KNOBS, with_values
 from engine.sweep.axes import parse
 from engine.sweep.links import link, open_link
 from tests import HANG_SECONDS
-from tests.cases import SELECTION
+from tests.cases import SELECTION, each
 
 BUILT_IN = catalog.FOLDERS[0]
 FILES = sorted(path.relative_to(BUILT_IN).with_suffix("").as_posix() for path in BUILT_IN.glob("*/*.toml"))
@@ -69,7 +69,7 @@ def said(name, one):
     return name, one["value"], one["low"], one["high"], one["unit"], one["confidence"], one["source"]
 
 
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES)
 def test_a_file_says_what_it_is_and_of_each_constant_its_range_and_source_and_devices_use_them(name):
     content, used = loads(TEXT[name]), shown()
     assert content["title"] and content["summary"].endswith(".")

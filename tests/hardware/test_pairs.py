@@ -7,7 +7,7 @@ from engine.estimates import estimates
 from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values, with_values
-from tests.cases import draw
+from tests.cases import draw, each
 
 PAIRS, DRAWS = 1500, range(1_000_000)
 WORSE, ALLOWED = 0.005, 0.005  # by how much a pair counts as worse, and how many may be
@@ -54,8 +54,8 @@ def pair(rng):
     return worse, with_values(worse, {path: int(np.ceil(number)) if KNOBS[path].kind == "int" else number}), path
 
 
-@pytest.mark.parametrize("framework", ["lean", "cuda-graph", "pytorch"])
-@pytest.mark.parametrize("batch", [1, 128, 4096])
+@each("framework", ["lean", "cuda-graph", "pytorch"])
+@each("batch", [1, 128, 4096])
 def test_an_h100_is_never_slower_than_an_a100_however_small_the_layers(framework, batch):
     knobs = {"system": "all-hbm", "machine.framework": framework, "data.batch_size": batch}
     base = with_values(preset("optane-kaggle").scenario, knobs)

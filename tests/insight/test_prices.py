@@ -99,7 +99,7 @@ def test_ranges_of_bands_and_tornado_are_those_of_the_year():
         if price.year:
             wider = 1.25 ** (2023 - price.year)
             assert (near[name].value, near[name].low, near[name].high) == (price.value, price.low / wider, price.high * wider)
-    (wide, narrow) = (bands(one)[COST] for one in (now, then))
+    (wide, narrow) = (bands(one, 16)[COST] for one in (now, then))
     assert wide[1] - wide[0] > narrow[1] - narrow[0] and wide[1] > narrow[1]
     assert tornado(now, COST)[0].width > tornado(then, COST)[0].width
 

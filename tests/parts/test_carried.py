@@ -30,6 +30,7 @@ from engine.store.result_rows import row_text
 from engine.sweep.axes import parse
 from engine.sweep.links import MOST_CHARACTERS, link, open_link
 from engine.sweep.questions import LinkQuestions
+from tests.cases import each
 from tests.parts.conftest import BUILT_IN, shipped
 
 FILES = sorted(BUILT_IN.glob("*/*.toml"))
@@ -126,7 +127,7 @@ def test_a_kept_result_is_read_where_nobody_knows_the_part(folder):
     assert from_json(json.loads(text)).scenario == result.scenario
 
 
-@pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}/{path.stem}" for path in FILES])
+@each("path", FILES)
 def test_the_canonical_text_says_what_the_file_says(path):
     content = loads(path.read_text(encoding="utf-8"))
     text = canonical(content)

@@ -23,6 +23,7 @@ from engine.scenario.scenario import with_values
 from engine.scenario.sequences import sequence_note, sequence_note_of_points, sequence_notes
 from engine.simulate import simulate
 from engine.workload.readers.formats import digest_of, read_file
+from tests.cases import each
 from tests.machines import TINY
 from tests.workload.readers.test_formats import a_trace
 
@@ -40,7 +41,7 @@ def notes(result):
     return [note for note in result.notes if WORD in note]
 
 
-@pytest.mark.parametrize(
+@each(
     ("lengths", "who"),
     [
         ((1000,), ""),
@@ -60,8 +61,8 @@ def test_more_than_1000_lookups_a_sample_in_one_table_are_a_sequence_and_1000_ar
     assert all((word in note) == bool(who) for word in words)
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate, lambda s: full_runs([s])[0]])
-@pytest.mark.parametrize(
+@each("answer", [estimate, simulate, lambda s: full_runs([s])[0]])
+@each(
     ("pooling", "who"),
     [
         ((1000,), ""),

@@ -1,11 +1,11 @@
 """Are batches that ask for the same found to be of one kind, however many there are, in the order of what they ask for?"""
 
 import numpy as np
-import pytest
 
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Move
 from engine.schedule.layout import lay_out_plan
+from tests.cases import each
 
 
 def kinds_of(amounts):
@@ -17,9 +17,9 @@ def kinds_of(amounts):
     return layout.kind, np.array([np.broadcast_to(demand.work.nbytes, layout.kinds) for demand in layout.demands])
 
 
-@pytest.mark.parametrize("batches", [2, 200, 3000])
-@pytest.mark.parametrize("kinds", [1, 2, 15, 16, 17, 3000])
-@pytest.mark.parametrize("turns", [1, 7])
+@each("batches", [2, 200, 3000])
+@each("kinds", [1, 2, 15, 16, 17, 3000])
+@each("turns", [1, 7])
 def test_kinds_are_those_that_sorting_all_batches_finds(batches, kinds, turns):
     rng = np.random.default_rng(batches + kinds)
     some = rng.integers(0, 4, (3, kinds)) / 7.0

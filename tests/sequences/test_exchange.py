@@ -17,6 +17,7 @@ from engine.systems.exchange.sent import sent_pieces, vector_nbytes
 from engine.systems.steps.input_dedup import SCATTER, SORT, SUM
 from engine.torchrec.answer import read_request
 from engine.workload.accesses import sent_share, unique_shares
+from tests.cases import each
 
 V4 = preset("dlrm-v4-mi350x").scenario
 SMALL = {
@@ -42,8 +43,8 @@ def test_each_vector_of_a_history_leaves_its_owner_once_and_a_bag_leaves_every_o
     assert pooled_bytes(**{"machine.exchange_precision": "fp32"}) == pytest.approx(2 * pooled_bytes())
 
 
-@pytest.mark.parametrize("way", ["row-wise", "table-wise", "column-wise", "two-level", "planner"])
-@pytest.mark.parametrize("gpus", [4, 16])
+@each("way", ["row-wise", "table-wise", "column-wise", "two-level", "planner"])
+@each("gpus", [4, 16])
 def test_a_plans_pieces_keep_the_bytes_of_all_vectors(way, gpus):
     s = with_values(V4, {**SMALL, "policy.sharding": way, "machine.num_gpus": gpus})
     pieces = settle(s).placement.balance.pieces

@@ -16,6 +16,7 @@ from engine.systems.exchange.fullest import fullest_gpu
 from engine.systems.steps.stashing import peak_bytes
 from engine.systems.traffic import mlp_bytes
 from engine.workload.accesses import unique_shares
+from tests.cases import each
 
 V4 = preset("dlrm-v4-mi350x").scenario
 TARGET = "Time to target [min]"
@@ -101,8 +102,8 @@ def test_the_gpu_of_the_question_without_a_price_is_named_as_such():
     assert "GPU of the scenario" not in unpriced_sentence(verdict)
 
 
-@pytest.mark.parametrize("stashing", ["off", "state", "weights", "both"])
-@pytest.mark.parametrize("rows", [10_000, 10_000_000])
+@each("stashing", ["off", "state", "weights", "both"])
+@each("rows", [10_000, 10_000_000])
 def test_memory_with_a_stash_is_that_of_the_fuller_moment(stashing, rows):
     knobs = {"system": "all-hbm", "data.batch_size": 65536, "model.num_embeddings": (rows,) * 26, "model.optimizer": "adagrad"}
     stash = with_values(preset("torchrec-terabyte").scenario, {**knobs, "policy.stashing": stashing})

@@ -11,6 +11,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import is_sequential, with_values
 from engine.schedule.machine import machine_of, settle
 from pages.ui.palette import named_stages
+from tests.cases import each
 
 V4, CXL = preset("dlrm-v4-mi350x").scenario, preset("dlrm-v4-cxl").scenario
 STEP, AGREEMENT = "Step time [ms]", "host.collective-agreement"
@@ -43,13 +44,13 @@ def test_history_layers_and_waits_are_stages_of_their_own():
     assert named_stages(stages) == STAGES and named_stages(alone) == tuple(x for x in STAGES if x != "Collective wait")
 
 
-@pytest.mark.parametrize("name", [name for name in preset_names() if not is_sequential(preset(name).scenario.model)])
+@each("name", [name for name in preset_names() if not is_sequential(preset(name).scenario.model)])
 def test_pooled_models_have_neither(name):
     stages = exposed_ms(estimate(preset(name).scenario))
     assert not set(stages) & set(RARE_STAGES) and not set(named_stages(stages)) & set(RARE_STAGES)
 
 
-@pytest.mark.parametrize("system", variant_names("systems"))
+@each("system", variant_names("systems"))
 def test_a_wait_is_part_of_its_collective_in_every_system(system):
     scenario = with_values(
         V4,

@@ -29,7 +29,7 @@ from engine.systems.table_placement import skew
 from engine.workload.accesses import expected_accesses
 from engine.workload.row_spread import part_of
 from engine.workload.source import source
-from tests.cases import examples
+from tests.cases import each, examples
 
 ROWS, POOLING, DIM, BATCH = (1000, 40_000, 300, 8000), (2, 1, 7, 1), 64, 600
 MADE_UP = {
@@ -165,8 +165,8 @@ def routed(parts, pieces, samples):
     return np.maximum(sent, received), sent
 
 
-@pytest.mark.parametrize("parts", [Parts(6, 6), Parts(6, 3), Parts(6, 2), Parts(5, 1)])
-@pytest.mark.parametrize("plan", ["0;1;2;3;4;4", "0/1/2/3;0", "0-4", "3", "4;0/2;1+1;0-1"])
+@each("parts", [Parts(6, 6), Parts(6, 3), Parts(6, 2), Parts(5, 1)])
+@each("plan", ["0;1;2;3;4;4", "0/1/2/3;0", "0-4", "3", "4;0/2;1+1;0-1"])
 def test_what_crosses_is_what_routing_every_vector_takes(parts, plan):
     pieces, samples = parse_plan(plan, plan.count(";") + 1, parts.number), parts.number * 60
     found = vector_crossing(parts, pieces, float(samples))
@@ -379,7 +379,7 @@ def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
                 assert repr(replace(mine.work, skew=1.0)) == repr(replace(theirs.work, skew=1.0))
 
 
-@pytest.mark.parametrize(
+@each(
     ("knobs", "sentence"),
     [
         ({"policy.plan": "0;1"}, "policy.plan has 2 entries for 4 tables; give one entry, or 4 separated by ';'."),

@@ -13,6 +13,7 @@ from engine.schedule.machine import machine_of, schedule
 from engine.systems.capacity import fit
 from engine.systems.steps.recovery import RecoveryWork, recover
 from engine.systems.system import LogPolicy, System
+from tests.cases import each
 from tests.machines import LOGGING, flow, ready, scenario
 
 IDLE = (Demand("pmem", Stream(0.0)),)
@@ -122,7 +123,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("mistake", REFUSALS)
+@each("mistake", REFUSALS)
 def test_a_wrong_system_is_refused_by_a_sentence_that_says_what_to_do(mistake):
     system, change, sentence = REFUSALS[mistake]
     with pytest.raises(ValueError) as refused:
@@ -149,7 +150,7 @@ def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log
 RECOVERY = RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
 
 
-@pytest.mark.parametrize("name", variant_names("systems"))
+@each("name", variant_names("systems"))
 def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
     system = load_variant("systems", name)
     asked = scenario("tiny", name)

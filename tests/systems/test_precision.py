@@ -15,6 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import ready_machine
 from engine.sweep import links
 from engine.systems.traffic import activation_bytes
+from tests.cases import each
 from tests.machines import TINY
 
 SAMPLES, K, N = 16_384.0, 512, 1024
@@ -36,7 +37,7 @@ def constant(found, name):
     return next(one.value for one in found.constants if one.name == name)
 
 
-@pytest.mark.parametrize(("gpu", "precision"), PAIRS)
+@each(("gpu", "precision"), PAIRS)
 def test_a_layer_takes_its_operations_at_the_precisions_rate_and_its_bytes_at_the_words_size(gpu, precision):
     (tflops, word), found = PRESENT[gpu][precision], device(gpu, precision)
     rate = constant(found, "GEMM share of peak") * tflops * 1e12
@@ -48,7 +49,7 @@ def test_a_layer_takes_its_operations_at_the_precisions_rate_and_its_bytes_at_th
     assert seconds(found, LAYER) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("gpu", "precision"), PAIRS)
+@each(("gpu", "precision"), PAIRS)
 def test_joules_are_those_of_operations_and_bytes_and_master_weights_stay_fp32(gpu, precision):
     (_, word), found = PRESENT[gpu][precision], device(gpu, precision)
     energy = constant(found, "16-bit energy" if word == 2 else f"{precision} energy")

@@ -16,6 +16,7 @@ from engine.schedule.machine import settle, sized_scenario
 from engine.systems.row_kinds import row_bytes
 from engine.systems.system import Settled
 from engine.systems.traffic import mlp_bytes
+from tests.cases import each
 
 DIVIDED = [name for name in variant_names("systems") if load_variant("systems", name).parts_kind]
 # Systems with steps between parts, here; all batches of fae are hot, and ask its hosts nothing.
@@ -50,7 +51,7 @@ def settled_by_hand(system: str, plan: str) -> Settled:
     return settled
 
 
-@pytest.mark.parametrize("system", DIVIDED)
+@each("system", DIVIDED)
 def test_amounts_and_plans_of_batches_follow_from_the_placement_that_is_handed_down(system):
     """As if of another's scenario it had all but the plan of tables: whoever asked the scenario again would find its own."""
     own, other = settled_by_hand(system, "0;1;2"), settled_by_hand(system, "3;0;3")

@@ -23,6 +23,7 @@ from engine.training.weights import (
     rows_at,
     trained_arrays,
 )
+from tests.cases import each
 from tests.oracles.splitmix import mixed
 from tests.training.training_models import looked_up_rows, made_up_run, model, state_bytes
 
@@ -115,8 +116,8 @@ def test_revert_takes_embeddings_and_mlps_back_separately(optimizer):
     assert state_bytes(embeddings) == state_bytes(before)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "int8"])
-@pytest.mark.parametrize("optimizer", ["sgd", "rowwise-adagrad", "adam"])
+@each("precision", ["fp32", "fp16", "bf16", "int8"])
+@each("optimizer", ["sgd", "rowwise-adagrad", "adam"])
 def test_rows_and_layers_begin_on_a_cache_line_however_they_are_made(precision, optimizer):
     shape = model(rows=(3000, 700), dim=16, bottom=(5, 6, 16), row_precision=precision, optimizer=optimizer)
     weights = initial_weights(shape, np.arange(3700), 1)

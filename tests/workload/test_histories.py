@@ -13,6 +13,7 @@ from engine.workload.accesses import expected_accesses, unique_shares
 from engine.workload.generator import bag_effects, hidden_model, prepare
 from engine.workload.sampling import recipe
 from engine.workload.source import source
+from tests.cases import each
 
 LENGTH, SIZE = 8, 24
 
@@ -42,8 +43,8 @@ def histories(ids: np.ndarray, size: int = SIZE) -> list[np.ndarray]:
     return [ids[table * size * LENGTH :][: size * LENGTH].reshape(size, LENGTH) for table in range(3)]
 
 
-@pytest.mark.parametrize("locality", [0.0, 0.4])
-@pytest.mark.parametrize("samples_per_user", [2.0, 4.0, 2.5, 100.0])
+@each("locality", [0.0, 0.4])
+@each("samples_per_user", [2.0, 4.0, 2.5, 100.0])
 def test_the_next_sample_of_a_user_has_the_history_one_event_further(samples_per_user: float, locality: float) -> None:
     origin = source(history_scenario(data__samples_per_user=samples_per_user, data__locality=locality))
     users = (np.arange(SIZE) / samples_per_user).astype(int)

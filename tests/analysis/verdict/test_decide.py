@@ -29,6 +29,7 @@ from engine.sweep import links
 from engine.sweep.questions import LinkQuestions
 from engine.systems.buildable import does_not_fit
 from engine.systems.kernels.densest import densest_in_hbm
+from tests.cases import each
 
 FEW = "gpu=h100-pcie,host=amx-2023"  # parts with little to search
 
@@ -199,7 +200,7 @@ def test_a_question_comes_back_from_its_link() -> None:
     assert one.requirement == Requirement(throughput=1e6, budget=50000.0, lost_batches=10.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("require", "lose", "parts"),
     [
         (["speed=1"], "", ""),

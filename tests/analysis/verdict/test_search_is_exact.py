@@ -23,7 +23,7 @@ from engine.registry import variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
-from tests.cases import draw
+from tests.cases import draw, each
 from tests.oracles.every_machine import BUYABLE, Machine, cheapest_machine, machines, shortfall
 
 MODELS, DRAWN, INEXACT, WORST, INNER = 240, 40, 2, 0.1, 4
@@ -58,7 +58,7 @@ def test_rows_of_many_models_are_those_of_an_enumeration(monkeypatch: pytest.Mon
     assert len({one.seed for one in told if one.inner}) >= INNER
 
 
-@pytest.mark.parametrize(("count", "inside", "share"), list(product((24, 96), (4, 2), (0.03, 0.7))))
+@each(("count", "inside", "share"), list(product((24, 96), (4, 2), (0.03, 0.7))))
 def test_search_finds_machines_that_no_ladder_leads_to(count: int, inside: int, share: float) -> None:
     space = space_of(drawn.model(Random(1)), AllowedParts())["torchrec-uvm"]
     stops = {knob: space[knob] for knob in (GPUS, GPUS_PER_NODE, CACHE_SHARE, SHARDING)}

@@ -16,6 +16,7 @@ from engine.errors import BadFile
 from engine.workload.readers import blocks
 from engine.workload.readers.formats import read_file
 from engine.workload.readers.ids import MISSING_TOKEN, id_tokens
+from tests.cases import each
 
 COUNT = 240
 SAME = ("12", "12 ", " 12", "12.0", "000012", "+12", "12.", "12.00", "0012.0 ")
@@ -62,7 +63,7 @@ def test_a_whole_number_is_itself_in_every_column_that_can_hold_it(values):
     assert id_tokens(pa.array(small, "float32"), str).tolist() == small == id_tokens(pa.array(small, "uint32"), str).tolist()
 
 
-@pytest.mark.parametrize("kind", ["int8", "int64", "uint16", "uint64", "float32", "float64", "string", "large_string", "bool"])
+@each("kind", ["int8", "int64", "uint16", "uint64", "float32", "float64", "string", "large_string", "bool"])
 def test_what_is_missing_is_no_id_of_any_other_cell(kind):
     values = {"string": ["-1", "0", "1"], "large_string": ["-1", "0", "1"], "bool": [True, False]}.get(kind, [0, 1, 2])
     values = [-1, 0, 1] if kind in ("int8", "int64", "float32", "float64") else values
