@@ -254,11 +254,13 @@ def pooled_bytes(s: Scenario) -> float:
     return as_float(s.data.batch_size * elements(s) * FLOAT32)
 
 
+@memoised(most=16, each_point_alone=True)
 def elements(s: Scenario) -> int:
     """Return the number of elements of a sample's pooled vectors together."""
     return as_int(total(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
 
 
+@memoised(most=16, each_point_alone=True)
 def vector_count(s: Scenario) -> int:
     """Return the number of a sample's vectors, of bags and of sequences."""
     return as_int(total(vectors_per_table(s.model)))
@@ -269,6 +271,7 @@ def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return vectors_per_table(s.model), per_table(s.model, "embedding_dim")
 
 
+@memoised(most=16, each_point_alone=True)
 def num_rows(s: Scenario) -> float:
     """Return the number of rows of all embedding tables."""
     return as_float(total(per_table(s.model, "num_embeddings")))
@@ -347,6 +350,7 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
     return tuple((layers[dim], vectors[dim], dim, projection_dim(scenario.model)) for dim in sorted(layers))
 
 
+@memoised(most=16, each_point_alone=True)
 def log_bytes(s: Scenario) -> float:
     """Return the bytes of the log region: two batches' rows and three MLP logs."""
     entry_nbytes = [as_int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
