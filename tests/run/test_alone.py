@@ -27,7 +27,7 @@ def told(scenarios: Sequence[Scenario]) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@settings(max_examples=2)
 @given(st.lists(under_any_system(OF_MACHINES, **SHORT), min_size=8, max_size=8), st.randoms())
 def test_alone_in_a_new_process_or_among_others_in_any_order_the_result_is_the_same(some, rng):
     shuffled = rng.sample(some, len(some))

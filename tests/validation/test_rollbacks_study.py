@@ -8,7 +8,7 @@ from engine.training.loop import train
 from engine.validation.studies import accuracy, rollbacks, study_file
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.rollbacks import RollbacksPlan, fault_batches, weights_at_crash
-from tests.cases import each
+from tests.cases import draw, each
 from tests.training.training_models import state_bytes
 from tests.validation.test_accuracy_study import assert_alike
 
@@ -96,7 +96,8 @@ def test_a_hundred_recoveries_cost_more_than_ten_and_these_than_one():
 @pytest.mark.slow
 def test_a_seed_of_the_stored_result_comes_out_again():
     study = study_file.read_study(study_file.STORED_ROLLBACKS)
-    ours, then = rollbacks.one_seed(study.plan, 1), study.seeds[1]
+    (number,) = draw(sorted(study.seeds), 1)
+    ours, then = rollbacks.one_seed(study.plan, number), study.seeds[number]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():
             assert_alike(getattr(ours, moment)[name], score)
