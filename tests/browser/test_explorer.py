@@ -24,6 +24,7 @@ from tests.browser.looks import (
     field,
     wait_for_page,
 )
+from tests.cases import draw
 from tests.service_fakes import wait_until
 
 PAGES = [name.capitalize() for name in PLACES]
@@ -184,7 +185,7 @@ def test_a_running_training_is_found_again_after_a_reload_and_can_be_cancelled(s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page_name", "scheme", "width"), [(name, *window) for name in PLACES for window in WINDOWS])
+@pytest.mark.parametrize(("page_name", "scheme", "width"), draw([(name, *window) for name in PLACES for window in WINDOWS], 8))
 def test_a_page_fits_its_window_in_light_and_dark(server, visit, page_name, scheme, width):
     page = visit(f"{server}/{page_name}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900})
     expect(page.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=WAIT_MS)

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from engine.registry import load_variant, variant_names
 from tests.browser.ink import NOTES, Label, Picture, faults, open_sections, pictures, wait_for_charts
 from tests.browser.looks import WAIT_MS, button, wait_for_page
+from tests.cases import draw
 
 WIDTHS, HEIGHT = (1440, 820, 420), 1000
 VIEWS = ("heat-map", "lines", "pareto", "parallel", "what-matters")
@@ -87,7 +88,7 @@ def looked_at(page, server, look):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", draw(list(SCENARIOS), 5))
 def test_every_label_is_whole_inside_its_picture_and_apart_from_others(server, visit, scenario):
     page, found, measured = visit(f"{server}/start"), [], 0
     page.add_init_script(NOTES)

@@ -1,5 +1,7 @@
 """Does every place keep to the rules of eye, screen reader and keyboard, in light and dark, wide and narrow?"""
 
+from itertools import product
+
 import pytest
 from playwright.sync_api import expect
 
@@ -20,6 +22,7 @@ from tests.browser.looks import (
     field,
     wait_for_page,
 )
+from tests.cases import draw
 
 pytestmark = pytest.mark.slow
 WINDOWS = (
@@ -28,13 +31,12 @@ WINDOWS = (
 )
 
 
-@pytest.mark.parametrize(("place", "scheme", "width"), WINDOWS)
+@pytest.mark.parametrize(("place", "scheme", "width"), draw(WINDOWS, 12))
 def test_a_place_names_what_it_shows_cuts_no_word_and_has_few_ticks(server, visit, place, scheme, width):
     assert_looks(visit(f"{server}/{place}?preset=tiny", color_scheme=scheme, viewport={"width": width, "height": 900}))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(("state", "scheme"), draw(list(product(STATES, ("light", "dark"))), 7))
 def test_what_is_refused_empty_or_computed_is_named_and_uncut_too(server, visit, state, scheme):
     assert_looks(visit(f"{server}/{state}", color_scheme=scheme, viewport={"width": 1400, "height": 900}))
 
