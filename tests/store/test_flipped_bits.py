@@ -228,7 +228,7 @@ def test_whatever_keeps_a_file_from_being_read_the_copy_is_reached(
 
 
 @pytest.mark.slow
-@each("flip", FLIPS, few=15)
+@each("flip", FLIPS, few=15, most=500)
 def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
     flip: int, written: dict[str, bytes], whole: Seen, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
