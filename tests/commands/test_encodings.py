@@ -25,7 +25,7 @@ from engine.scenario.presets import preset, scenario_file
 from engine.torchrec.answer import read_request
 from engine.torchrec.plan_json import read_plan
 from engine.torchrec.sharding_plan import RankLayout
-from engine.user_text import json_content
+from engine.user_text import decoded, json_content
 from engine.validation.accepted import read_record
 from engine.validation.studies import study_file
 from engine.workload.readers.mapping import read_mapping
@@ -288,3 +288,35 @@ def test_a_key_that_stands_twice_in_an_artefact_is_refused_by_name(tmp_path: Pat
 
 def test_the_same_key_in_other_objects_stays_possible() -> None:
     assert json_content('{"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}', "it") == {"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]}
+
+
+WIDE = {
+    b"a\0b\0": "UTF-16",
+    b"\0a\0b": "UTF-16",
+    b"a\0": "",  # too short to tell
+    b"a\0b": "",
+    b"abcd": "",
+    b"a\0" * 9 + b"ab": "UTF-16",  # nine letters in ten
+    b"a\0" * 8 + b"ab": "",
+    b"a\0" * 450 + b"ab" * 50 + b"ab" * 500: "UTF-16",  # of the first thousand bytes
+    b"a\0" * 449 + b"ab" * 51 + b"a\0" * 500: "",
+    b"a\0" * 450 + b"ab" * 49 + b"abab": "UTF-16",
+    codecs.BOM_UTF32_LE + b"a\0\0\0": "UTF-32",
+    codecs.BOM_UTF16_LE + b"a\0": "UTF-16",
+}
+
+
+@pytest.mark.parametrize("content", WIDE, ids=range(len(WIDE)))
+def test_an_encoding_of_two_bytes_shows_in_nine_of_ten_letters(content: bytes) -> None:
+    if WIDE[content]:
+        with pytest.raises(BadFile, match=f"the text is {WIDE[content]}, but it must be UTF-8"):
+            decoded(content, "it")
+    else:
+        assert decoded(content, "it") == content.decode()
+
+
+def test_a_key_and_a_number_are_shown_by_their_first_60_letters() -> None:
+    for letters in (60, 61):
+        key = '"' + "k" * letters + '"'
+        with pytest.raises(BadFile, match=f"has the key '{'k' * 60}' 2 times"):
+            json_content(f"{{{key}: 1, {key}: 2}}", "it")

@@ -9,7 +9,7 @@ from engine.errors import BadInput, BadKnob
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import with_values
 from engine.torchrec.answer import TorchRecRequest, read_request
-from engine.torchrec.topology import TorchRecTopology, read_topology
+from engine.torchrec.topology import RANGES, TorchRecTopology, read_topology
 from tests.cases import each
 
 START = preset(DEFAULT).scenario
@@ -189,3 +189,57 @@ def test_pooling_factors_become_lookups_and_features_are_counted() -> None:
     found = read_request(START, two, pooling='{"a": 3.4, "b": 2.2}')
     assert found.scenario.model.pooling == (6,) and found.scenario.model.features == 2 and found.pooling == ((3.4, 2.2),)
     assert request().scenario.model.features == 1
+
+
+WHOLE = {"world_size": (1, 4096), "local_world_size": (1, 4096), "pod_size": (1, 4096), "batch_size": (1, 10**6)}
+
+
+@each(("name", "low", "high"), [(name, *limits) for name, limits in WHOLE.items()])
+def test_a_whole_number_of_a_topology_has_its_limits(name: str, low: int, high: int) -> None:
+    ranks = {"world_size": high} if name != "batch_size" else {"world_size": 8}
+    if name == "pod_size":
+        ranks |= {"local_world_size": 1}
+    assert getattr(read_topology(json.dumps(ranks | {name: low})), name) == low
+    assert getattr(read_topology(json.dumps(ranks | {name: high})), name) == high
+    for number in (low - 1, high + 1):
+        with pytest.raises(BadInput, match=f"{name} is {number}; write a number from 1 to {high:,}"):
+            read_topology(json.dumps(ranks | {name: number}))
+
+
+@each("name", RANGES)
+def test_a_rate_or_memory_of_a_topology_has_its_range(name: str) -> None:
+    limits = RANGES[name]
+    size = limits.unit.size if limits.unit else 1
+    for number in (limits.low * size, limits.high * size):
+        assert getattr(read_topology(json.dumps({"world_size": 8, name: number})), name) == number
+    for number in (limits.low * size * (1 - 1e-9), limits.high * size * (1 + 1e-9)):
+        with pytest.raises(BadInput, match=f"{name} is"):
+            read_topology(json.dumps({"world_size": 8, name: number}))
+
+
+@each(("number", "is_meant"), [(1, True), (4096, True), (0.9, False), (4097, False), (True, False)])
+def test_a_number_that_is_plausible_in_the_spoken_unit_is_written_in_bytes(number: float, is_meant: bool) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_topology(json.dumps({"world_size": 8, "hbm_cap": number}))
+    assert ("; write a number of bytes from" in str(refused.value)) == (not is_meant)
+
+
+@each(
+    ("text", "said"),
+    [('{"world_size": true}', "world_size is True"), ('{"world_size": 8, "pod_size": 3}', "not a multiple of pod_size=3")],
+)
+def test_ranks_and_pods_are_whole_numbers_that_divide(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_topology(text)
+
+
+@each(("ranks", "bandwidth"), [(7, 600 * GB), (8, 600 * GB), (9, 12.5 * GB)])
+def test_a_collective_within_a_node_has_the_nodes_bandwidth(ranks: int, bandwidth: float) -> None:
+    assert read_topology('{"world_size": 16, "local_world_size": 8}').bandwidth(ranks, 8) == pytest.approx(bandwidth)
+
+
+@each(("group", "pods"), [(16, 2), (8, 1)])
+def test_a_printed_group_is_a_pod_of_nodes(group: int, pods: int) -> None:
+    assert read_topology(PRINTED.replace("intra_group_size=16", f"intra_group_size={group}")).pod_size == pods
+    without = PRINTED.replace("intra_group_size=16 \n", "").replace("local_world_size=8 \n", "")
+    assert (read_topology(without).pod_size, read_topology(without).local_world_size) == (1, 16)
