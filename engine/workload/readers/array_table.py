@@ -204,7 +204,7 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     if set(headers) >= UNPROCESSED:
         return BadFile(f"{name} is a day that DLRM has not processed yet ({contents}); give DLRM's processed or reordered file.")
     columns = [array for array, header in headers.items() if header.shape[:1] == (samples,) and _fits(header)][:MOST_GUESSED]
-    if not samples or not columns:
+    if not columns:
         return BadFile(f"{name} holds {contents}, which are not samples; give arrays of one length and of one or two axes.")
     if len(columns) == 1 and (row_shape := headers[columns[0]].shape[1:]):  # one array has all columns
         columns = [f"{columns[0]}.{number}" for number in range(row_shape[0])][:MOST_GUESSED]

@@ -138,7 +138,14 @@ def test_ids_in_rows_are_said_of_all_tables_and_of_some() -> None:
     first = "Ids are numbered as rows in the order first seen in"
     assert note(index_of(40), index_of(30)) == f"{first} all tables; 30 of 100 rows stay empty."
     assert note(index_of(40)) == f"{first} 1 of 1 tables; 10 of 50 rows stay empty."
-    assert note(index_of(40), index_of(70)).startswith(f"{first} 1 of 2 tables; they are hashed into rows in 1 of 2 tables; ")
+    some = note(index_of(40), index_of(70))
+    assert some.startswith(f"{first} 1 of 2 tables; they are hashed into rows in 1 of 2 tables; ")
+    assert " of 110 ids share another id's row; " in some
+    assert (
+        note(index_of(70), hashed=False)
+        == f"{first} 1 of 1 tables; 20 of 70 ids share another id's row; 0 of 50 rows stay empty."
+    )
+    assert note(index_of(40), where_they_fit=False).startswith("Ids are hashed into rows in 1 of 1 tables")
     assert note(index_of(40), None).endswith("; 1 of 2 tables have more ids than are counted; 10 of 50 rows stay empty.")
     assert note(index_of(40), None, None).endswith("; 2 of 3 tables have more ids than are counted; 10 of 50 rows stay empty.")
     assert note(None, None).endswith("; all tables have more ids than are counted.")

@@ -172,3 +172,8 @@ def test_prose_has_blanks_and_seldom_comes_back(cells, is_prose):
 @each(("events", "rule"), [("x x y", "== 'y'"), ("x buy buy buy", "== 'buy'"), ("x click Purchase", "== 'Purchase'")])
 def test_the_rarest_event_is_the_click_where_no_word_says_it(events, rule):
     assert guess._event_rule(events.split()) == rule
+
+
+def test_a_named_label_has_the_rule_of_its_values():
+    (found,) = guess_columns({"label": ["1", "2"]})
+    assert (found.role, found.rule) == ("label", "== 2")
