@@ -20,7 +20,7 @@ NAME = re.compile(
 )
 OTHER_PREFIX = re.compile(r"(no|not|non|un|without)[\W_]?\w+", re.I)  # "no click", "unclicked"
 NEARLY_ALL = 0.9  # share of 0 and 1 from which a label has misspelt values, rather than several classes
-FEWEST_COPIES, CELLS_PER_CLASS, MOST_CLASSES = 20, 10, 20  # rows, and rows for each value, that show a copy; values of a label
+CELLS_PER_CLASS, MOST_CLASSES = 10, 20  # rows for each value that show a copy; values of a label
 
 
 class LabelRule(NamedTuple):
@@ -103,7 +103,7 @@ def copies_of(label: str, columns: Mapping[str, Sequence[str]]) -> tuple[str, ..
     """
     cells = [cell.strip() for cell in columns[label]]
     classes = len({*cells} - {""})
-    if not 2 <= classes <= MOST_CLASSES or len(cells) < max(FEWEST_COPIES, CELLS_PER_CLASS * classes):
+    if not 2 <= classes <= MOST_CLASSES or len(cells) < CELLS_PER_CLASS * classes:
         return ()
     return tuple(name for name, others in columns.items() if name != label and _are_alike(cells, others))
 

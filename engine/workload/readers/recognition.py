@@ -90,7 +90,7 @@ def _check_lines(name: str, head: bytes, rows: FirstRows, packed: bool) -> None:
     """Raise BadFile for a first line without cells, and for one line of numbers, which is a trace rather than a sample."""
     if rows.rows and not rows.header and not any(rows.rows[0]):
         raise foreign.blank_refusal(name, packed)
-    cells = [cell for cell in (rows.rows[0] if len(rows.rows) == 1 and not rows.header else ()) if cell]
+    cells = [cell for cell in (rows.rows[0] if rows.rows else ()) if cell]
     if b"\n" not in head.strip() and len(cells) > 1 and all(cell.isdecimal() for cell in cells[:-1]):
         conversion = _unpacked(ways.ONE_LINE, packed)
         fault = f"{name} has one line, of {count(len(cells), 'number')}" + (" or more" if len(head) == HEAD else "")

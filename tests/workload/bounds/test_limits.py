@@ -174,6 +174,21 @@ def test_parquet_may_hold_its_limit_and_no_more(what: str, excess: int, tmp_path
 
 
 @each(
+    ("column", "is_read"),
+    [([7], True), ([[7]], True), (["a"], True), ([[[7]]], False), ([{"a": 7}], False), ([[{"a": 7}]], False), ([[0.5]], True)],
+)
+def test_a_column_of_ids_has_ids_or_lists_of_them(column: list[Any], is_read: bool, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    arrow_parquet.write_table(pyarrow.table({"id": column * 60, "label": [0, 1] * 30}), path)
+    Path(f"{path}.toml").write_text('label = "label"\nids = ["id"]\n')
+    if is_read:
+        assert read_file(path).samples == 60
+    else:
+        with pytest.raises(BadFile, match="which has no ids; map a column"):
+            read_file(path)
+
+
+@each(
     ("rows", "nbytes", "together"),
     [(10**6, 1 << 20, 1 << 16), (1000, 2 << 26, 500), (3, 8 << 26, 1), (1, 2 << 26, 1), (5, 0, 1 << 16)],
 )

@@ -149,7 +149,10 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "a long word": (b"a" * HEAD, "starts neither"),
     "a NUL": (b"a,b\n1,\x00\n", "t:2: the line has a NUL byte"),
     "NULs without an end": (b"\x00" * HEAD, "t:1: the line has NUL bytes, which are no text, and is longer than 64 bytes"),
-    "a letter that is cut": (b"a,b\n1," + b"x" * (HEAD - 8) + "é".encode(), "looks like"),
+    "a letter that is cut": (b"a,b\n1," + b"x" * (HEAD - 7) + "é".encode(), "looks like"),
+    "a byte that is no letter at the end": (b"a,b\n1," + b"x" * (HEAD - 8) + b"\xe9", "t:2: byte 0xe9 is not UTF-8"),
+    "a long line of two cells": (b"a," + b"b" * (HEAD - 2), "the line is longer than 64 bytes; write one sample per line"),
+    "no name alone": (b",a,a\n1,2,3\n", "no column name in the header is unique"),
     "a byte that is no letter": (b"a,b\n1,\xe9\n", "t:2: byte 0xe9 is not UTF-8"),
     "separators": (b",,\n1,2,3\n", "t:1: the line is blank"),
 }  # fmt: skip
@@ -162,6 +165,14 @@ def test_a_text_is_refused_by_its_first_bytes(what: str, monkeypatch: pytest.Mon
     with pytest.raises(BadFile) as refused:
         recognition.text_layout("t", text)
     assert words in str(refused.value)
+
+
+@each(("text", "is_criteo"), [(b"", False), (b"a,b\n1,2\n", True), (b"1\t2\n", True)])
+def test_an_empty_text_or_one_that_a_mapping_names_is_read_as_criteos(text: bytes, is_criteo: bool) -> None:
+    try:
+        assert recognition.text_layout("t", text, is_criteo=is_criteo).name == "criteo"
+    except BadFile as refused:
+        assert "Criteo's has 40" in str(refused)
 
 
 @each(

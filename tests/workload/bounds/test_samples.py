@@ -63,6 +63,14 @@ def test_an_index_numbers_its_most_ids(ids: int, is_full: bool, monkeypatch: pyt
     assert len(index.tokens()) == (0 if is_full else ids)
 
 
+@each("ids", [1, 64, 65, 511, 512, 513, 576, 577, 1025])
+def test_an_index_grows_for_its_last_id_and_no_sooner(ids: int) -> None:
+    index = IdIndex()
+    index.add(np.arange(ids, dtype=np.uint64))
+    assert index.tokens().tolist() == [*range(ids)] and index.numbers(index.tokens()).tolist() == [*range(ids)]
+    assert len(index.slots) == (1024 if ids <= 512 else 2048 if ids <= 1024 else 4096)
+
+
 @each(("most", "left"), [(12, [3, 5, 4]), (11, [3, 4]), (7, [3, 4]), (6, [3]), (2, [])])
 def test_the_largest_indexes_are_dropped_first(most: int, left: list[int]) -> None:
     indexes = [IdIndex() for _ in range(3)]
