@@ -80,9 +80,7 @@ def test_a_fit_warns_where_it_is_too_far_off(what: str) -> None:
 @each(("tables", "rest"), [(5, ""), (6, " and 1 more"), (7, " and 2 more")])
 def test_the_five_worst_tables_are_named(tables: int, rest: str) -> None:
     found = "\n".join(fit_warnings(fitted(*(table(number, 0.06 + 0.01 * number) for number in range(tables)))))
-    assert (
-        f"in table {tables} by " in found and found.count(", table ") == 4 and (rest + "; train on the file itself") in found
-    )
+    assert f"in table {tables} by " in found and found.count(", table ") == 4 and (rest + "; train on the file itself") in found
 
 
 @each(

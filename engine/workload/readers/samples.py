@@ -81,7 +81,7 @@ class Samples:
             file, kind = self._files[self._key_index], self._arrays[self._key_index].dtype
             for low in range(0, self._in_files, at_once):
                 file.seek(low * kind.itemsize)
-                keys = np.fromfile(file, kind, min(at_once, self._in_files - low))
+                keys = np.fromfile(file, kind, at_once)  # or fewer at the end
                 file.seek(low * kind.itemsize)
                 change(keys).tofile(file)
             file.seek(self._in_files * kind.itemsize)
@@ -121,7 +121,7 @@ class Samples:
             is_single_value = index and edges[index - 1] in marks
             for run_parts in ([piece] for piece in _pieces(parts)) if is_single_value else [parts] if parts else []:
                 self._take(mapped_arrays, run_parts, None if is_single_value else sort_index)
-            watch(self.count / max(total, 1), f"sorting {figures.count(total, 'sample')}")
+            watch(self.count / total, f"sorting {figures.count(total, 'sample')}")
         return self.finish()
 
     def _take(self, mapped_arrays: list[Any], parts: list[tuple[int, int]], sort_index: int | None) -> None:

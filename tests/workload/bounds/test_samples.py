@@ -97,18 +97,21 @@ def test_ids_are_hashed_into_rows_of_up_to_15_digits(rows: str, number: int) -> 
 
 @each("most", [0, 1, 79, 80, 81, 159, 160, 10**9])
 @each("key_index", [None, 1])
+@each("values", [1, 2, 9, 99])
 def test_samples_are_the_same_beyond_any_bound_of_memory(
-    most: int, key_index: int | None, monkeypatch: pytest.MonkeyPatch
+    values: int, most: int, key_index: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samples, "max_nbytes", lambda: most)
     monkeypatch.setattr(samples, "SORT_SAMPLES", 4)
     monkeypatch.setattr(samples, "STRIDE", 2)
     rng = np.random.default_rng(2)
-    rows, keys = np.arange(60), rng.integers(0, 9, 60)
+    rows, keys = np.arange(60), rng.integers(0, values, 60)
     kept = Samples([np.zeros(0, np.int64), np.zeros(0, np.int64)], key_index)
     for low in range(0, 60, 7):
         kept.add(rows[low : low + 7], keys[low : low + 7])
-    found = kept.finish()
+    shares: list[float] = []
+    found = kept.finish(lambda share, words: shares.append(share))
+    assert shares == sorted(shares) and (not shares or shares[-1] == 1)
     order = np.arange(60) if key_index is None else np.argsort(keys, kind="stable")
     assert found[0].tolist() == rows[order].tolist() and found[1].tolist() == keys[order].tolist()
 
