@@ -57,9 +57,15 @@ def wait_for(port):
     raise AssertionError(f"nothing listens on port {port}")
 
 
+def configured(folder):
+    """Let a server of this folder have the explorer's configuration: no file is watched, nor garbage collected after each run."""
+    (folder / ".streamlit").symlink_to(ROOT / ".streamlit")
+
+
 @contextmanager
 def gated(folder, page):
     """Serve a page behind the gate; yields the port, and what the server printed."""
+    configured(folder)
     (folder / "page.py").write_text(page, encoding="utf-8")
     with running([sys.executable, "-c", LAUNCH, "page.py", *ARGUMENTS], folder, EMBERPOOL_TOKEN=TOKEN) as process:
         printed = process.stdout.readline() + process.stdout.readline()
@@ -72,6 +78,7 @@ def gated(folder, page):
 def open_server(tmp_path_factory):
     """Return the port of a server that listens on all addresses."""
     folder = tmp_path_factory.mktemp("open")
+    configured(folder)
     (folder / "page.py").write_text(PAGE, encoding="utf-8")
     with running([sys.executable, "-c", LAUNCH, "page.py", "--port=0", "--address=0.0.0.0"], folder) as process:
         port = int(process.stdout.readline().partition("localhost:")[2].partition("/")[0])
@@ -285,7 +292,7 @@ def test_no_other_site_or_port_may_frame_any_answer(server):
 @pytest.mark.slow
 def test_the_explorer_alone_opens_no_websocket_to_another_site_and_trusts_nobody(tmp_path):
     """A bare `streamlit run app.py`: its configuration names loopback, and there is no token."""
-    (tmp_path / ".streamlit").symlink_to(ROOT / ".streamlit")
+    configured(tmp_path)
     (tmp_path / "page.py").write_text(PAGE, encoding="utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -5,7 +5,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.gate import access
-from tests import ROOT
 from tests.pages.gate.test_handshake import gated, stream
 from tests.pages.gate.test_upload_limits import put
 
@@ -50,7 +49,6 @@ class Tab:
 @pytest.fixture
 def server(tmp_path):
     """Return the port of a server behind the gate, in a folder of its own."""
-    (tmp_path / ".streamlit").symlink_to(ROOT / ".streamlit")
     with gated(tmp_path, PAGE) as (port, _):
         yield port
 

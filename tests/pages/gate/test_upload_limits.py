@@ -36,11 +36,10 @@ st.text(f"drawn {{st.query_params}}")
 HEAD, TAIL = b'--B\r\nContent-Disposition: form-data; name="f"; filename="x.csv"\r\n\r\n', b"\r\n--B--\r\n"
 
 
-@pytest.fixture
-def port(tmp_path):
-    """Return the port of a new server behind the gate: files of sessions that have ended stay in memory for two minutes."""
-    (tmp_path / ".streamlit").symlink_to(ROOT / ".streamlit")
-    with gated(tmp_path, PAGE) as (port, _):
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    """Return the port of a server behind the gate."""
+    with gated(tmp_path_factory.mktemp("limits"), PAGE) as (port, _):
         yield port
 
 
@@ -63,6 +62,7 @@ def visit(port, query):
 
         go_on(query)
         yield session, go_on
+        go_on("page=start&store=1")  # files of sessions that have ended would stay in memory for two minutes
 
 
 def put(port, session, name, nbytes, **more):
