@@ -54,7 +54,7 @@ def panel(*requests: int) -> AppTest:
 
         history_panel.draw([entry for entry in history.past_requests(DEFAULT) if entry.request in requests])
 
-    return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
+    return AppTest.from_function(script, args=(requests,)).run()
 
 
 def test_an_empty_history_says_what_will_stand_there() -> None:

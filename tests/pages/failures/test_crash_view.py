@@ -21,7 +21,7 @@ SAFE = tuple(name for name in domain_names() if domain(name).safe)
 
 
 @each("model", SAFE)
-@each("of", crash_viewer.PROTOCOLS.values(), few=5)
+@each("of", crash_viewer.PROTOCOLS.values(), few=3)
 def test_every_moment_of_every_protocol_can_be_looked_at_and_recovers_as_its_line_replays(of, model):
     for number in range(0, len(moments(of, model)), 5):
         for kept in CHOICES:

@@ -27,8 +27,8 @@ WEEKLY = {"machine.num_gpus": 512, "machine.gpus_per_node": 8, **TO_SSD, "faults
 
 def write(app, **fields):
     for key, value in fields.items():
-        app.text_input(key=getattr(settings, key)).set_value(value).run()
-        assert not app.exception
+        app.text_input(key=getattr(settings, key)).set_value(value)
+    assert not app.run().exception
     return app
 
 

@@ -40,7 +40,7 @@ def panel(*numbers: int) -> AppTest:
 
         history_panel.draw([entry for entry in history.past_requests(DEFAULT) if entry.request in numbers])
 
-    return AppTest.from_function(script, args=(numbers,), default_timeout=60).run()
+    return AppTest.from_function(script, args=(numbers,)).run()
 
 
 def forced(app: AppTest, name: str) -> AppTest:

@@ -28,9 +28,14 @@ VIEWS = ("Heat map", "Lines", "Pareto", "Parallel", "What matters")
 
 
 @pytest.fixture
-def page(opened):
-    """The page with all points finished."""
+def finished():
+    """Let all points be finished."""
     keep_all([fakes.estimate(point) for point in SWEEP], "estimate")
+
+
+@pytest.fixture
+def page(finished, opened):
+    """The page with all points finished."""
     app = opened(QUERY, "search")
     assert not app.exception
     return app
@@ -50,13 +55,18 @@ def charts(app):
     )
 
 
-def choose(app, view):
-    return app.segmented_control(key="view").set_value(view).run()
-
-
-def test_the_page_answers_before_it_asks(page):
+def test_the_page_answers_before_it_asks_and_each_view_draws_one_chart_with_words_beside_it(page):
     assert "Best Step time" in words(page) and "explains" in words(page) and "all done" in words(page)
-    assert "against the scenario on top" in words(page)
+    assert "against the scenario on top" in words(page) and "points share" not in words(page)
+    assert "among the" not in words(page), "over all points nothing is left out"
+    for view in VIEWS:
+        app = page.segmented_control(key="view").set_value(view).run()
+        assert not app.exception and len(charts(app)) == 1, view
+        if view == "Heat map":
+            app.segmented_control(key="rest").set_value("fixed").run()
+            assert not app.exception and len(app.select_slider) > len([s for s in app.sidebar.select_slider])
+    full = page.segmented_control(key="how").set_value("full").run()
+    assert "12 points share 4 trainings." in words(full) and not full.exception
 
 
 def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch):
@@ -130,15 +140,6 @@ def test_a_point_that_does_not_fit_says_so_and_one_that_is_an_error_is_left_to_a
     assert not wrong.exception and wrong.button(key="run").label == "Run 1 point"
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_each_view_draws_one_chart_with_words_beside_it(page, view):
-    app = choose(page, view)
-    assert not app.exception and len(charts(app)) == 1
-    if view == "Heat map":
-        app.segmented_control(key="rest").set_value("fixed").run()
-        assert not app.exception and len(app.select_slider) > len([s for s in app.sidebar.select_slider])
-
-
 def test_a_filter_leaves_the_rows_that_meet_it_and_travels_in_the_link(page):
     page.selectbox(key="filter name").set_value("machine.cxl_bandwidth_GBps").run()
     page.text_input(key="filter value").set_value("16").run()
@@ -200,8 +201,7 @@ def test_a_link_that_shows_what_its_sweep_has_not_is_refused(opened, more, says)
     assert says in opened(f"{QUERY}&{more}", "search").error[0].value.replace("\\", "")
 
 
-def test_a_filtered_answer_is_filtered_whole(opened, page):
-    assert "among the" not in words(page), "over all points nothing is left out"
+def test_a_filtered_answer_is_filtered_whole(opened, finished):
     step = "Step time [ms]"
     app = opened(f"{QUERY}&only=system:cxl&view=what-matters", "sweep")
     rows = [one for one in SWEEP if one.system == "cxl"]
@@ -256,7 +256,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
     assert re.search(r"2 points would have [\d,]+ faults, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
 
 
-def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
+def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, finished, monkeypatch):
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
     assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
     monkeypatch.setattr("pages.search_page.sweep_weeks.MAX_POINTS", 11)
@@ -331,12 +331,6 @@ def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
         opened_again = links.open_link(row["Open"]).scenario
         assert estimates([opened_again])[0].results["Step time [ms]"] == pytest.approx(row["Step time [ms]"])
     assert [one for one in page.button if one.key == "confirm"]
-
-
-def test_full_runs_say_how_many_trainings_they_share(page):
-    assert "points share" not in words(page)
-    full = page.segmented_control(key="how").set_value("full").run()
-    assert "12 points share 4 trainings." in words(full) and not full.exception
 
 
 def test_axes_are_suggested_that_a_sweep_can_take(opened):

@@ -13,18 +13,34 @@ from pages.design_page import details
 from pages.evidence_page import verdicts
 from pages.failures_page import faults_panel
 from tests import apps
+from tests.cases import each
 
 TINY = {"preset": "tiny"}
-# Page, link, state, caption of the missing part, what is drawn beside it, and what only the answer brings.
-PARTS = [
-    ("failures", TINY, {}, "Simulating checkpoint periods", "lost", "periods"),
-    ("failures", TINY, {}, faults_panel.SIMULATING, "close up", "effects"),
-    ("data", TINY, {"count": True}, "Drawing ids from the generator and counting their lookups", "misses", "counted: LRU"),
-    ("data", {"preset": "torchrec-terabyte"}, {}, "Computing which rows find their set locked", "misses", "locks"),
-    ("design", TINY, {details.WHY_SECTION: True}, "Estimating about 200 machines", "clock", "waterfall"),
-    ("design", TINY, {details.MEMORY: True}, "Estimating about 600 machines", "clock", "latency"),
-    ("design", TINY, {"knobs section": True}, "Estimating every value of every knob", "clock", "every knob"),
-    ("design", TINY, {"sure": True}, "Drawing all constants from their ranges", "clock", "tornado"),
+DATA = {"preset": "torchrec-terabyte"}
+SECTIONS = {details.WHY_SECTION: True, details.MEMORY: True, "knobs section": True, "sure": True}
+# Page, link, state, what is drawn while parts are missing, and for each of these its caption and what only its answer brings.
+PAGES = [
+    (
+        "failures",
+        TINY,
+        {},
+        {"lost", "close up"},
+        {"Simulating checkpoint periods": "periods", faults_panel.SIMULATING: "effects"},
+    ),
+    ("data", TINY, {"count": True}, {"misses"}, {"Drawing ids from the generator and counting their lookups": "counted: LRU"}),
+    ("data", DATA, {}, {"misses"}, {"Computing which rows find their set locked": "locks"}),
+    (
+        "design",
+        TINY,
+        SECTIONS,
+        {"clock"},
+        {
+            "Estimating about 200 machines": "waterfall",
+            "Estimating about 600 machines": "latency",
+            "Estimating every value of every knob": "every knob",
+            "Drawing all constants from their ranges": "tornado",
+        },
+    ),
 ]
 
 
@@ -39,16 +55,17 @@ def drawn(app):
     return {*apps.chart_words(app), *(["counted: LRU"] if "counted: LRU" in specs else [])}
 
 
-@pytest.mark.parametrize(("page", "link", "state", "words", "beside", "part"), PARTS)
-def test_a_page_is_drawn_while_a_part_is_computed_and_whole_once_it_is_known(monkeypatch, page, link, state, words, beside, part):
+@each(("page", "link", "state", "beside", "parts"), PAGES)
+def test_a_page_is_drawn_while_parts_are_computed_and_whole_once_they_are_known(monkeypatch, page, link, state, beside, parts):
     monkeypatch.setattr(later, "shared", never)
     app = apps.opened(page, link, **state)
-    assert not app.exception and f"{words} ..." in [caption.value for caption in app.caption]
-    assert beside in drawn(app) and part not in drawn(app)
+    words = {f"{caption} ..." for caption in parts}
+    assert not app.exception and words <= {caption.value for caption in app.caption}
+    assert beside <= drawn(app) and drawn(app).isdisjoint(parts.values())
     monkeypatch.setattr(later, "shared", apps.answered)
     app.run()
-    assert not app.exception and f"{words} ..." not in [caption.value for caption in app.caption]
-    assert part in drawn(app)
+    assert not app.exception and words.isdisjoint(caption.value for caption in app.caption)
+    assert {*parts.values()} <= drawn(app)
 
 
 def test_verdicts_come_one_after_another_while_the_page_says_how_far_they_are(monkeypatch):
