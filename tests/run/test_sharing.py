@@ -1,5 +1,6 @@
 """Do points that share a training get, to the byte, what each would have trained alone, and is it trained once?"""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -9,6 +10,7 @@ from hypothesis import given
 
 from engine.amounts import counted as counts
 from engine.core import memo
+from engine.errors import BadKnob
 from engine.registry import domain_names, load_variant, variant_names
 from engine.run import shared_training as sharing
 from engine.run.shared_training import READ_GROUPS, Training, functional_class
@@ -224,9 +226,10 @@ def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_lookups_ord
         assert first.name == second.name and first.scenario == second.scenario
     for path in KNOBS:
         if first and path.partition(".")[0] in READ_GROUPS and values(one)[path] != values(other)[path] and path != "model.name":
-            changed = replace(one, **{path.partition(".")[0]: getattr(other, path.partition(".")[0])})
-            mine = functional_class(changed)
-            assert mine is None or mine.name != first.name
+            with suppress(BadKnob):  # lists of one model do not fit the tables of the other
+                changed = replace(one, **{path.partition(".")[0]: getattr(other, path.partition(".")[0])})
+                mine = functional_class(changed)
+                assert mine is None or mine.name != first.name
 
 
 def test_a_training_is_the_same_after_it_has_been_written_and_read() -> None:
