@@ -257,18 +257,14 @@ def pooled_bytes(s: Scenario) -> float:
 @memoised(most=16, each_point_alone=True)
 def elements(s: Scenario) -> int:
     """Return the number of elements of a sample's pooled vectors together."""
-    return as_int(total(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
+    vectors, dims = vectors_per_table(s.model), per_table(s.model, "embedding_dim")
+    return as_int(total(count * dim for count, dim in zip(vectors, dims, strict=True)))
 
 
 @memoised(most=16, each_point_alone=True)
 def vector_count(s: Scenario) -> int:
     """Return the number of a sample's vectors, of bags and of sequences."""
     return as_int(total(vectors_per_table(s.model)))
-
-
-def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the pooled vectors of a sample and their widths, by table, (T,) each."""
-    return vectors_per_table(s.model), per_table(s.model, "embedding_dim")
 
 
 @memoised(most=16, each_point_alone=True)
@@ -343,7 +339,7 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
     """Return (layers, vectors of a sample, input width, output width) of projections, by input width."""
     layers, vectors = Counter[int](), Counter[int]()
-    features, dims = _vectors(scenario)
+    features, dims = vectors_per_table(scenario.model), per_table(scenario.model, "embedding_dim")
     for table in projected_tables(scenario.model):
         layers[dims[table]] += 1
         vectors[dims[table]] += features[table]
