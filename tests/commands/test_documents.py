@@ -12,7 +12,6 @@ from engine.__main__ import COMMANDS, main, parser
 from engine.analysis.objective import read_constraint, read_objective
 from engine.commands import decide
 from engine.commands.scenario_arguments import selected_scenario
-from engine.insight.fitting import law
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import declaration, values, with_values
 from engine.sweep import links
@@ -37,12 +36,11 @@ OTHER_PROGRAMS = {"docker", "dask", "ssh"}  # need an installation of their own
 OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
 
 
-@pytest.mark.usefixtures("few_draws")
+@pytest.mark.usefixtures("few_draws", "one_start")
 def test_the_way_from_a_file_to_an_answer_can_be_walked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(law, "STARTS", law.STARTS[:1])
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     (made,) = re.findall(r"```python\n(.*?)```", text, re.S)
     commands = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)[-2:])

@@ -80,7 +80,7 @@ def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name
     assert len(table) == -(-(place.table_end - TABLE_START) // LINE) and not seen.verdict.problem
 
 
-@each("of", configurations(), few=18)
+@each("of", configurations(), few=9)
 def test_the_volatile_control_fails_in_every_configuration(of):
     assert explore(of, models=("volatile",), effort=Effort(40, 1, 0, 0, 0)).inconsistent
 
@@ -172,7 +172,7 @@ def told(capsys, *words):
 
 def test_the_command_reports_what_interface_and_exit_status_promise(capsys, monkeypatch):
     every = exploration.configurations()
-    monkeypatch.setattr(exploration, "configurations", lambda: every[::12])
+    monkeypatch.setattr(exploration, "configurations", lambda: every[::24])
     monkeypatch.setattr(exploration, "SCALED_CONFIGURATIONS", exploration.SCALED_CONFIGURATIONS[:1])
     status, report = told(capsys, "--states", "10", "--model", "eadr")
     assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["eadr"]

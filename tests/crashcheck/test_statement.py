@@ -100,13 +100,13 @@ def test_uneven_runs_are_consistent(name):
     assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
 
 
-@each("name", PROBES, few=4)
+@each("name", PROBES, few=2)
 def test_each_probe_finds_nothing_in_the_protocol_as_it_is(name):
     verdict = replay(f"v1:{name}~adr:0:0:run")
     assert verdict.problem == verdict.no_verdict == ""
 
 
-@each("name", ["undo", "redo-relaxed-late-checked-mixed", "undo-relaxed-near", "redo-past8"], few=2)
+@each("name", ["undo", "redo-relaxed-late-checked-mixed", "undo-relaxed-near", "redo-past8"], few=1)
 def test_a_format_that_is_cut_leaves_the_new_state_the_former_one_or_a_refusal(name):
     report = explore(name, models=("adr", "gpf_fail"), effort=Effort(4, 0, 0, 0, 0, formats=40))
     assert report.inconsistent == 0 and report.formatted > 8 * 30, report.failures

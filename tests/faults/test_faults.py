@@ -252,7 +252,7 @@ def test_with_row_checksums_a_flip_in_a_table_stops_the_job_and_is_repaired_or_r
     assert seen == {True, False}
 
 
-@each(("training", "precision"), [(True, "fp32"), (False, "fp32"), (True, "int8"), (True, "bf16"), (True, "fp16")], few=3)
+@each(("training", "precision"), [(True, "fp32"), (False, "fp32"), (True, "int8"), (True, "bf16"), (True, "fp16")], few=2)
 def test_a_flip_in_a_table_is_seen_by_its_digest_after_a_dirty_shutdown_and_not_after_a_clean_one(training, precision):
     large = {
         "model.row_precision": precision,
@@ -466,9 +466,10 @@ def test_scheduling_in_windows_changes_nothing(system, monkeypatch):
     monkeypatch.setattr(course, "SPARE_BATCHES", 1)
     windows = simulate(asked)
     monkeypatch.setattr(course, "SPARE_BATCHES", 10**6)
-    assert windows.results["Faults"] > 10 and simulate(asked).events == windows.events
+    whole = simulate(asked)
+    assert windows.results["Faults"] > 10 and whole.events == windows.events
     near = {name: value and pytest.approx(value, rel=1e-9) for name, value in windows.results.items()}
-    assert simulate(asked).results == near
+    assert whole.results == near
 
 
 def test_many_crashes_schedule_every_batch_a_few_times_and_not_the_rest_of_the_run_each_time(monkeypatch):

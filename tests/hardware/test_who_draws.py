@@ -4,9 +4,8 @@ import numpy as np
 
 from engine.hardware.device import joules
 from engine.scenario.scenario import KNOBS
-from engine.schedule.machine import schedule
 from tests.cases import each
-from tests.machines import SYSTEMS, flow, ready, scenario
+from tests.machines import SYSTEMS, flow, ready, scenario, task_graph
 
 # Work that costs nothing where it is done, and who pays for it.
 FREE = {
@@ -33,8 +32,7 @@ MACHINES = [
 def free_work(asked):
     """Yield (device, kind of work) for each demand of the schedule that costs neither joules nor busy watts."""
     machine = ready(asked)
-    line = schedule(machine, flow(asked, 4))
-    for task in line.graph.tasks:
+    for task in task_graph(machine, flow(asked, 4)).tasks:
         for demand in task.demands:
             device = machine.devices[demand.device]
             watts = 0.0 if demand.excluded_from_busy else device.busy_watts

@@ -68,6 +68,7 @@ def fitted() -> GeneratorFit:
     )
 
 
+@pytest.mark.usefixtures("one_start")
 def test_locality_and_clicks_are_found(fitted: GeneratorFit) -> None:
     assert fitted.click_rate == pytest.approx(0.1, abs=0.01)
     found = fit_file(recorded(drawn(1.2, 5.0, 0.0, 0.0, 20_000, 100_000, 0.5), drawn(0.9, 0.0, 0.1, 0.0, 9000, 100_000, 0.5)))
@@ -122,6 +123,7 @@ def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:
     assert [table.law.rows for table in found.tables] == [50, 6001]
 
 
+@pytest.mark.usefixtures("one_start")
 def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_warned_of(tmp_path: Path) -> None:
     wanted, random = ((3, 1.4), (2, 0.5), (5, 0.0)), np.random.default_rng(8)
     lengths = np.array([bags.draw_lengths(random, 4000, mean, cv) for mean, cv in wanted])
@@ -140,6 +142,7 @@ def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_w
     assert told_of.startswith("Bag lengths of 1 table follow another law") and "5.95 % of the generated ones" in told_of
 
 
+@pytest.mark.usefixtures("one_start")
 def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_model(tmp_path: Path) -> None:
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     found = fit_file(lookups_of(tmp_path / "t.pt"))
@@ -163,6 +166,7 @@ def test_measuring_nothing_held_back_is_no_error() -> None:
     assert held_back_shares(LookupCounts(1, tuple(np.zeros(int(at % 4 < 3), np.int64) for at in range(4))), 1).lookups == 0
 
 
+@pytest.mark.usefixtures("one_start")
 def test_the_command_writes_a_scenario_that_runs_and_a_link_that_opens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,7 +181,7 @@ def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
     assert enough <= 1.01e3 * found.present_log.unlimited_step < short
 
 
-@pytest.mark.parametrize(("name", "knobs"), [("trainingcxl-rm2", {}), ("optane-rm2", ONE)])
+@each(("name", "knobs"), [("trainingcxl-rm2", {}), ("optane-rm2", ONE)], few=1)
 def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name, knobs):
     found, base = relaxation_of(scenario(name, "cxl", **knobs)), relaxable(scenario(name, "cxl", **knobs))
     assert mlp_log(machine_with_log_rate(base, found.present_log.limit, 0.95 * found.sufficient_rate / 1e9), 0).pays

@@ -24,6 +24,7 @@ COLUMNS = {
     "events": {"Elapsed [s]", "Kind", "Batch", "What"},
     "timeline": {"Device", "Task", "Stage", "Batch", "Start [ms]", "End [ms]", "Background"},
 }
+# Histories of a whole batch take seconds to count.
 FEW = {"run.batches": 6, "run.training": False} | ({} if SELECTION.all else {"data.batch_size": 64})
 
 

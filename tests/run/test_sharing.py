@@ -226,9 +226,8 @@ def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_lookups_ord
         assert first.name == second.name and first.scenario == second.scenario
     for path in KNOBS:
         if first and path.partition(".")[0] in READ_GROUPS and values(one)[path] != values(other)[path] and path != "model.name":
-            with suppress(BadKnob):  # lists of one model do not fit the tables of the other
-                changed = replace(one, **{path.partition(".")[0]: getattr(other, path.partition(".")[0])})
-                mine = functional_class(changed)
+            with suppress(BadKnob):  # a list for the tables of another model
+                mine = functional_class(replace(one, **{path.partition(".")[0]: getattr(other, path.partition(".")[0])}))
                 assert mine is None or mine.name != first.name
 
 

@@ -37,7 +37,7 @@ def refusal(knob, text):
 
 
 @every_knob
-@examples(5)
+@examples(3)
 @given(data=st.data())
 def test_a_knob_reads_back_exactly_what_it_writes(knob, data):
     value = data.draw(knob_values(knob))

@@ -17,10 +17,11 @@ from engine.schedule.machine import schedule
 from engine.schedule.timeline import work_done
 from engine.simulate import simulate
 from engine.training.loop import Scores
-from tests.cases import each, examples
+from tests.cases import SELECTION, each, examples
 from tests.machines import LOGGING, PRESETS, SYSTEMS, every_machine, flow, ready, scenario, task_graph, uneven
 
 BATCHES = 12
+SMALL = {} if SELECTION.all else {"data.batch_size": 64}  # histories of a whole batch take seconds to count
 MACHINES = dict(every_machine())
 same = {"rel": 1e-9, "abs": 1e-15}
 
@@ -34,7 +35,7 @@ def total(rows, column):
 @each("system", SYSTEMS)
 @each("name", PRESETS)
 def test_the_tables_of_a_result_sum_to_its_energy_and_step_time(name, system, answer):
-    result = answer(scenario(name, system, **{"run.batches": 8, "run.training": False}))
+    result = answer(scenario(name, system, **{"run.batches": 8, "run.training": False, **SMALL}))
     says = result.results
     assert total(result.breakdown, "Energy [J]") == pytest.approx(says["Energy per batch [J]"], **same)
     assert 1e3 * total(result.breakdown, "Exposed [s]") == pytest.approx(says["Step time [ms]"], **same)

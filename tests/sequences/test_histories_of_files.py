@@ -9,7 +9,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.insight.fitting import law, reports
+from engine.insight.fitting import reports
 from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.histories import batches, walk
 from engine.insight.fitting.histories.fit import HistoryWindow, window_of
@@ -18,17 +18,12 @@ from engine.scenario.scenario import is_sequential, with_values
 from tests.machines import TINY
 from tests.sequences.test_history_files import write
 
+pytestmark = pytest.mark.usefixtures("one_start")
 LOG = 'user = "user"\nhistory = ["item"]\n'
 
 
 def fitted(path: Path, cap: int | None = None, batch: int = 128, **given: object) -> GeneratorFit:
     return fit_file(lookups_of(path, histories=True), window=HistoryWindow(cap, batch), **given)
-
-
-@pytest.fixture(autouse=True)
-def one_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin each search for a popularity law at one place: that the best of several is found has tests of its own."""
-    monkeypatch.setattr(law, "STARTS", law.STARTS[:1])
 
 
 def zipf(random: np.random.Generator, rows: int, exponent: float, size: int) -> np.ndarray:
