@@ -49,7 +49,7 @@ def campaigns(draw):
 
 
 @given(campaigns())
-@examples(150)
+@examples(60)
 def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
     terms, arrivals, end = drawn
     state, counts = run_faults(terms, arrivals, end)
@@ -76,7 +76,7 @@ def test_a_rare_copy_that_a_fault_cut_is_not_finished_by_training_on_from_a_late
 
 
 @given(campaigns())
-@examples(100)
+@examples(50)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
     terms, arrivals, end = drawn
     rare = max(terms.plan.backup_interval, 1)
@@ -97,7 +97,7 @@ def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
 
 
 @given(campaigns(), st.data())
-@examples(150)
+@examples(60)
 def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
     terms, arrivals, end = drawn
     if terms.plan.backup_interval:  # who goes back to a rare copy of a batch does not stand still for its checkpoint

@@ -179,7 +179,12 @@ def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:
 
 @pytest.mark.parametrize(
     ("name", "system", "protection"),
-    [("tiny", "cxl-b", "undo"), ("tiny", "cxl", "relaxed"), ("tiny", "pmem", "redo"), ("dlrm-kaggle", "cxl-d", "redo")],
+    [
+        ("tiny", "cxl-b", "undo"),
+        ("tiny", "cxl", "relaxed"),
+        ("tiny", "pmem", "redo"),
+        pytest.param("dlrm-kaggle", "cxl-d", "redo", marks=pytest.mark.slow),
+    ],
 )
 def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(name, system, protection):
     waits = {"faults.detect_seconds": 0.02, "faults.restart_seconds": 0.05}

@@ -87,7 +87,7 @@ def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop
     assert learned(struck) == learned(quiet(system, **knobs))
 
 
-@each("system", STRICT)
+@each("system", STRICT, few=6)
 @each("name", PASSES)
 def test_faults_that_do_not_stop_a_run_change_its_times_alone(name, system):
     struck = simulate(tiny(system, fail_slow_seconds=0.001, **{f"{name}_at_seconds": (0.3 * span(system), 0.7 * span(system))}))
@@ -383,7 +383,7 @@ def test_faults_at_the_start_on_a_batchs_end_and_twice_at_one_instant_are_all_re
         assert "1 more during the recovery" in two.events[0]["What"] and two.results["Faults"] == 2
 
 
-@each("name", LISTED)
+@each("name", LISTED, few=7)
 def test_a_fault_after_the_end_changes_nothing_but_says_so(name):
     path = f"{name.replace('-', '_')}_at_seconds"
     late = simulate(tiny("cxl-b", **{path: (span("cxl-b"),)}))
@@ -391,7 +391,7 @@ def test_a_fault_after_the_end_changes_nothing_but_says_so(name):
     assert any(f"faults.{path}" in warning and "never struck" in warning for warning in late.warnings)
 
 
-@each("system", STRICT, few=2)
+@each("system", STRICT, few=1)
 @pytest.mark.parametrize("before", [(), (0.4,)])
 def test_what_an_estimate_says_cannot_strike_never_does_and_what_is_clearly_late_is_said(system, before):
     ends = simulate(tiny(system, power_loss_at_seconds=tuple(share * span(system) for share in before))).results["Elapsed [s]"]

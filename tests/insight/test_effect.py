@@ -165,7 +165,7 @@ def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
     assert equal_results(estimate(other).results, estimate(base).results)
 
 
-@each("all_powered", [False, True], few=2)
+@each("all_powered", [False, True], few=1)
 @each("system", SYSTEMS)
 def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     base = with_values(TINY, {"system": system, "machine.all_powered": all_powered})

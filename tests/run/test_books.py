@@ -71,7 +71,7 @@ def faulty(system, at, seed, share, repair):
     return tiny(system, **lists, **knobs, seed=seed, repair_sigma=0.5, media_error_where="row log")
 
 
-@examples(50)
+@examples(25)
 @given(**struck)
 def test_I9_every_second_and_joule_is_entered_once(system, at, seed, share, repair):
     done, told = accounts(faulty(system, at, seed, share, repair))
@@ -157,7 +157,7 @@ def test_I10_faults_that_come_too_rarely_to_strike_cost_exactly_nothing(system):
     assert rare.results == never.results and rare.ledger == never.ledger and rare.outcome == never.outcome
 
 
-@examples(25)
+@examples(15)
 @given(
     system=st.sampled_from((*STRICT, "dram")),
     at=st.lists(st.tuples(st.sampled_from(STOPS), st.floats(0, 0.02)), max_size=4),

@@ -92,7 +92,7 @@ def _no_photo_finish(graph, times):
             times[:, graph.index(name)] += 1e-4 * odd * np.arange(1, len(times) + 1)
 
 
-@examples(100)
+@examples(50)
 @given(graph=random_graphs(), data=st.data())
 def test_random_graphs_run_as_in_the_independent_model(graph, data):
     batches = data.draw(st.integers(2, 6))

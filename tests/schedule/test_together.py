@@ -68,7 +68,7 @@ def test_points_of_every_preset_are_what_each_is_alone(preset_name, path):
     is_equal_alone(points_along(preset(preset_name).scenario, path))
 
 
-@each("system", variant_names("systems"))
+@each("system", variant_names("systems"), few=8)
 def test_batch_sizes_of_every_system_are_planned_together(system):
     base = with_values(preset("dlrm-kaggle").scenario, {"system": system})
     shares = {"fae": 0, "hotline": 0}  # popular samples: each size has a window of its own

@@ -57,7 +57,7 @@ def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Sc
     assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))
 
 
-@examples(20)
+@examples(10)
 @given(scenarios=st.lists(strategies.scenarios, min_size=2, max_size=4), sizes=st.lists(st.sampled_from((64, 128)), min_size=1))
 def test_rows_read_for_a_table_are_those_of_results(scenarios: list[Scenario], sizes: list[int]) -> None:
     changes = [{"data.batch_size": size, "data.locality": zero} for size in sizes for zero in (0.0, -0.0)]

@@ -115,7 +115,7 @@ def test_a_fault_that_strikes_is_told_and_the_run_ends_in_a_sentence(name):
     assert kept and all(row["What"] for row in struck.events)
 
 
-@each("system", variant_names("systems"), few=4)
+@each("system", variant_names("systems"), few=3)
 def test_a_system_runs_on_every_part_or_says_why_not(system):
     base = with_values(TINY, {"system": system, "run.training": False})
     for path, part in PARTS:

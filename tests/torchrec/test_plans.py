@@ -153,7 +153,7 @@ def tiles(found: TableSharding, table: TorchRecTable) -> bool:
     return sorted(cells) == [(row, column) for row in range(table.rows) for column in range(table.dim)]
 
 
-@examples(60)
+@examples(30)
 @given(st.data())
 def test_any_plan_tiles_its_tables_and_is_read_back(data: st.DataObject) -> None:
     local, nodes = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))

@@ -339,7 +339,7 @@ def learned(system: str, **faults):
     return found, (last, found.results["Loss"], found.results["AUC"])
 
 
-@each("system", ["cxl-b", "ssd", "cxl-d"], few=2)
+@each("system", ["cxl-b", "ssd", "cxl-d"], few=1)
 def test_a_strict_recovery_brings_unlike_rows_and_projections_back_to_the_bit(system):
     """An undo log, a redo log."""
     whole, known = learned(system)

@@ -84,7 +84,7 @@ def test_a_mix_keeps_sums_and_is_a_number_where_all_are_alike():
         np.ones(2) * mix  # a mix is no number: whoever means the mean row says so
 
 
-@each("system", list(variant_names("systems")))
+@each("system", list(variant_names("systems")), few=8)
 def test_a_list_of_like_tables_is_one_group_to_the_byte(system):
     gpus = 1 if load_variant("systems", system).memory == "pmem" else 4
     s = with_values(preset("dlrm-terabyte").scenario, {"system": system, "machine.num_gpus": gpus})
@@ -94,7 +94,7 @@ def test_a_list_of_like_tables_is_one_group_to_the_byte(system):
     assert outcome(with_values(s, lists)) == outcome(s)
 
 
-@each("system", list(variant_names("systems")))
+@each("system", list(variant_names("systems")), few=8)
 def test_the_order_of_tables_makes_no_difference_to_a_step(system):
     s = asked(system)
     turned = {
