@@ -2,13 +2,14 @@
 
 from itertools import product
 from math import inf, nan
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.analysis import objective, pareto, part_loads
-from engine.analysis.enough import ladder
+from engine.analysis import in_force, objective, pareto, part_loads, search
+from engine.analysis.enough import ladder, smallest
 from engine.analysis.enough.cache import cache_for, cache_lines, cache_of_size
 from engine.analysis.enough.ladder import Trace, search_ladder, search_near, spread_rungs
 from engine.analysis.enough.question import Target
@@ -317,3 +318,45 @@ def test_balance_brings_what_it_saves(even_step: float | None, words: str, monke
     found = balance_sentence(loads(even_step))
     assert words in found and found.startswith("GPU 1 is the slowest") and "1.50 times" in found
     assert balance_sentence(loads(even_step, None)) == "too slow"
+
+
+@each(
+    ("seconds", "rung"),
+    [
+        ({0: 3.0, 1: 2.0, 2: 1.0}, 1),  # the first that meets
+        ({0: 3.0, 1: 2.5, 2: 2.49}, 1),  # the lowest near the best
+        ({0: 3.0, 1: 2.6, 2: 2.5}, 2),
+        ({0: nan, 3: nan}, 3),
+    ],
+)
+def test_a_ladder_has_an_answer_in_any_case(seconds: dict[int, float], rung: int) -> None:
+    assert smallest._chosen_rung(Trace(2.0, seconds)) == rung
+
+
+@each(
+    ("seconds", "pair"),
+    [
+        ({0: 2.0, 1: 1.0, 2: 1.01}, (1, 2)),
+        ({0: 2.0, 1: 1.0, 2: 1.009}, None),
+        ({0: 2.0, 1: 1.0}, None),
+        ({0: 1.0, 1: 1.5, 2: 1.2}, (0, 1)),
+        ({0: nan, 1: 1.0, 2: 2.0}, (1, 2)),
+        ({0: nan}, None),
+        ({}, None),
+    ],
+)
+def test_a_larger_machine_that_is_slower_takes_a_hundredth_longer(seconds: dict[int, float], pair: Any) -> None:
+    explorer: Any = SimpleNamespace(candidates_of=tuple)
+    assert smallest._larger_but_slower(explorer, ["a", "b", "c"], Trace(9.0, seconds)) == (  # type: ignore[list-item]
+        None if pair is None else tuple("abc"[rung] for rung in pair)
+    )
+
+
+@each(("nbytes", "text"), [(1e9, "1 GB"), (999e6, "999 MB"), (1e6, "1 MB"), (999e3, "999 kB"), (5, "0.005 kB")])
+def test_bytes_have_their_largest_unit(nbytes: float, text: str) -> None:
+    assert in_force._bytes(nbytes) == text
+
+
+@each(("numbers", "loss"), [([5.0], 5.0), ([nan], 1e30), ([inf], 1e30), ([], 1e30)])
+def test_a_point_that_cannot_run_has_the_worst_loss(numbers: list[float], loss: float) -> None:
+    assert search._finite_or_worst(np.array(numbers)) == loss

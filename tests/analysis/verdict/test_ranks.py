@@ -12,7 +12,9 @@ from engine.analysis.verdict.aim import CANNOT_RUN, MEETS, MISSES, NO_PRICE, Aim
 from engine.analysis.verdict.allowed import AllowedParts, narrow_parts
 from engine.analysis.verdict.candidates import CandidateEstimate, Candidates
 from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion
+from engine.analysis.verdict.outlook import territory
 from engine.analysis.verdict.outlook.bands import _winner
+from engine.analysis.verdict.outlook.shortlist import NO_WINNER, leaders
 from engine.analysis.verdict.protected import CandidateProtection
 from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.space import GPUS, GPUS_PER_NODE
@@ -314,3 +316,42 @@ def test_a_part_that_no_knob_chooses_is_allowed_by_its_state(text: str, state: s
 def test_a_part_set_by_hand_is_the_only_one_of_its_kind() -> None:
     assert narrow_parts("", {"machine.gpu": "h200", "machine.host": None}) == "on-sale,gpu=h200"
     assert narrow_parts("announced", {}) == "announced"
+
+
+@each(
+    ("fancy", "plain", "leader"),
+    [(100.0, 102.0, PLAIN), (100.0, 102.1, FANCY), (100.0, 99.0, PLAIN), (100.0, inf, FANCY)],
+)
+def test_the_plainest_of_a_familys_best_leads_it(fancy: float, plain: float, leader: str) -> None:
+    rows = [replace(row(FANCY, fancy), family="one"), replace(row(PLAIN, plain), family="one"), row("pmem", 500.0)]
+    assert [one.system for one in leaders(rows)] == [leader, "pmem"]
+    missed = replace(rows[1], rank=(MISSES, 2.0))
+    assert [one.system for one in leaders([rows[0], missed])] == [FANCY]
+
+
+@each(
+    ("place", "stride", "around"),
+    [((0, 0), 1, 3), ((1, 1), 1, 8), ((2, 2), 1, 3), ((0, 0), 2, 3), ((1, 1), 2, 0), ((0, 1), 1, 5), ((2, 0), 2, 3)],
+)
+def test_a_cell_has_its_known_neighbours(place: tuple[int, int], stride: int, around: int) -> None:
+    cells = {(column, line): territory.Cell(NO_WINNER, True) for column in range(3) for line in range(3)}
+    assert len(territory._neighbours(cells, place, stride)) == around
+
+
+def test_a_grid_of_a_stride_has_the_last_column_and_row() -> None:
+    assert territory._places(3, 2, 2) == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert territory._places(4, 1, 2) == [(0, 0), (2, 0), (3, 0)]
+
+
+def test_a_map_is_known_by_its_rounds_of_cells() -> None:
+    axes = "year", "failures"
+    columns, lines = territory.Territory(*axes, {}).size
+    every = [(column, line) for column in range(columns) for line in range(lines)]
+    rounds = [territory._places(columns, lines, stride) for stride in territory.STRIDES]
+    order = sorted(every, key=lambda place: next(number for number, places in enumerate(rounds) if place in places))
+    shares = []
+    for count in range(len(every) + 1):
+        found = territory.Territory(*axes, dict.fromkeys(order[:count], territory.Cell(NO_WINNER, True)))
+        shares.append(found.share)
+        assert found.is_complete == (count == len(every)) == (found.share == 1)
+    assert shares[0] == 0 and shares == sorted(shares) and len({*shares}) == len(shares)
