@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import chdir
-from functools import cache, lru_cache
+from functools import cache
 from json import loads
 from typing import Any
 
@@ -13,7 +13,6 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
-from engine.core.catalog import own_folder
 from engine.scenario import keys
 from engine.scenario.scenario import Scenario
 from engine.store import requests, status
@@ -44,11 +43,30 @@ def wait_for_page(runner: local_script_runner.LocalScriptRunner, timeout: float 
     runner.join()
 
 
+app_test.MagicMock = cache(app_test.MagicMock)  # type: ignore[attr-defined,assignment]  # one server for all pages
 app_test.PagesManager = WarmPages  # type: ignore[attr-defined]
 local_script_runner.require_widgets_deltas = wait_for_page
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
 warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
+
+
+def found(find: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Return the future of an answer, which is known."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(find(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+class AtOnce:
+    """Finds what a page waits for while it asks."""
+
+    def submit(self, find: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Return the future of an answer."""
+        return found(find, *arguments)
 
 
 class Unhurried:
@@ -66,32 +84,18 @@ class Unhurried:
         """Find all that is left, in order."""
         while self.left:
             future, find, arguments = self.left.pop(0)
-            try:
-                future.set_result(find(*arguments))
-            except Exception as error:
+            known = found(find, *arguments)
+            if error := known.exception():
                 future.set_exception(error)
+            else:
+                future.set_result(known.result())
 
 
+# Answers are found and kept as for visitors, but in this process: workers of each process of tests would cost seconds.
+ELSEWHERE, PAGE_POOL = later.run_in_worker, later._PAGE_POOL
+later.run_in_worker = lambda find, *arguments: find(*arguments)
+later._PAGE_POOL = AtOnce()  # type: ignore[assignment]
 ANSWERS = later._SHORT_POOL = later._LONG_POOL = Unhurried()  # type: ignore[assignment]
-ELSEWHERE, WATCHED, SHARED, ASKED = later.run_in_worker, later.worker_result, later.cached_result, later.shared
-later.run_in_worker = later.worker_result = lambda find, *arguments, **_: find(
-    *arguments
-)  # processes for each process of tests would cost seconds
-FOUND = lru_cache(later.CACHED_RESULTS)(lambda _folder, find, *arguments: find(*arguments))
-later.cached_result = lambda find, *arguments, **_: FOUND(own_folder(), find, *arguments)
-
-
-def answered(find: Callable[..., Any], *arguments: Any) -> later.SharedAnswer:
-    """Return the answer that all visitors share, known at once."""
-    answer = later.SharedAnswer()
-    try:
-        answer.future.set_result(FOUND(own_folder(), find, *arguments))
-    except Exception as error:
-        answer.future.set_exception(error)
-    return answer
-
-
-later.shared = answered
 
 
 def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = None, **state: Any) -> AppTest:

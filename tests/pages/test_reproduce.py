@@ -18,6 +18,7 @@ from engine.validation.claims import Claim, families
 from engine.validation.scoreboard import ALL_FAMILIES, scores
 from engine.validation.studies import findings, study_file
 from engine.validation.validate import ClaimVerdict
+from pages.answers import later
 from pages.evidence_page import scoreboard_panel, study_panel, tally, verdict_charts, verdict_tables, verdicts
 from pages.ui import downloads
 from tests import apps, fakes
@@ -29,7 +30,7 @@ CLAIMING = [name for name in preset_names() if preset(name).claims]
 
 def forget():
     """Forget all verdicts and the runs from which they were computed."""
-    for clear in (validate._run.cache_clear, verdicts.forget, apps.FOUND.cache_clear):
+    for clear in (validate._run.cache_clear, verdicts.forget, later._shared_answers.clear):
         clear()
 
 

@@ -23,9 +23,9 @@ from pages.ui.numbers import result_text
 from tests import apps
 
 
-def opened(**knobs):
+def opened(page="design", **knobs):
     """Return the app on a link, with the real engine."""
-    app = apps.opened(query=knobs)
+    app = apps.opened(page, knobs)
     assert not app.exception
     return app
 
@@ -39,7 +39,7 @@ def beside_knobs(app):
 
 
 def test_beside_the_knobs_stand_the_constants_in_use_with_their_sources():
-    told = "\n".join(beside_knobs(opened(**{"preset": "trainingcxl-rm1", "machine.assume": "pmem.read-rate=5.25"})))
+    told = "\n".join(beside_knobs(opened("runs", **{"preset": "trainingcxl-rm1", "machine.assume": "pmem.read-rate=5.25"})))
     assumed = with_values(preset("trainingcxl-rm1").scenario, {"machine.assume": (("pmem.read-rate", 5.25),)})
     for one in constants(assumed).values():
         colour = {"unsourced": ":orange-badge[unsourced]", "calibrated": ":violet-badge[calibrated]"}.get(one.confidence)
@@ -65,7 +65,7 @@ def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
 
 
 def test_the_knobs_of_a_group_say_it_once_the_group_is_open():
-    app = opened(preset="tiny", system="cxl")
+    app = opened("runs", preset="tiny", system="cxl")
     assert not any("uses no SSD" in text for text in told(app))
     app.session_state["group machine"] = app.session_state["idle machine"] = True
     assert "No effect here: CXL uses no SSD." in told(app.run()) and not app.exception

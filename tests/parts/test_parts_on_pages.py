@@ -16,7 +16,7 @@ from pages.gate import launch
 from pages.search_page import axes_panel
 from pages.shell import own_parts
 from pages.ui import session
-from tests.apps import SHARED, address, link, opened, text
+from tests.apps import address, link, opened, text
 from tests.pages.conftest import own_store, trusted  # noqa: F401  fixtures
 from tests.parts.conftest import shipped
 
@@ -130,11 +130,11 @@ def test_what_stands_beside_the_medium_in_force_follows_its_file_too(folder):
 def test_an_answer_found_beside_a_page_is_of_the_folder_as_it_is(folder, monkeypatch):
     use.use_folder(folder.path)
     monkeypatch.setattr(later, "_shared_answers", OrderedDict())
-    first = SHARED(catalog.own_folder)
-    assert SHARED(catalog.own_folder) is first
+    first = later.cached_result(catalog.own_folder)
+    assert later.cached_result(catalog.own_folder) is first
     slower(folder)
     use.look_at_folder()
-    assert SHARED(catalog.own_folder) is not first
+    assert later.cached_result(catalog.own_folder) is not first
 
 
 def test_an_axis_that_was_typed_by_name_follows_the_file(folder):

@@ -81,39 +81,39 @@ def leave():
 
 def test_visitors_with_one_question_share_its_answer(workers):
     with ThreadPoolExecutor(3) as visitors:
-        asked = [visitors.submit(apps.SHARED, pow, 2, 5) for _ in range(3)]
+        asked = [visitors.submit(later.cached_result, pow, 2, 5) for _ in range(3)]
         workers.may_answer.set()
         assert [one.result(20) for one in asked] == [32] * 3
-    assert workers.computed == [(2, 5)] and apps.SHARED(pow, 2, 5) == 32 and len(workers.computed) == 1
+    assert workers.computed == [(2, 5)] and later.cached_result(pow, 2, 5) == 32 and len(workers.computed) == 1
 
 
 def test_what_a_visitor_who_left_has_asked_is_computed_and_there_for_the_next_visit(workers):
     for arguments in ((2, 3), (2, 4)):  # the second waits in the queue
         with pytest.raises(InterruptedError):
-            apps.SHARED(pow, *arguments, meanwhile=leave)
+            later.cached_result(pow, *arguments, meanwhile=leave)
     workers.may_answer.set()
-    assert [apps.SHARED(pow, 2, 4), apps.SHARED(pow, 2, 3)] == [16, 8] and workers.computed == [(2, 3), (2, 4)]
+    assert [later.cached_result(pow, 2, 4), later.cached_result(pow, 2, 3)] == [16, 8] and workers.computed == [(2, 3), (2, 4)]
 
 
 def test_a_question_in_the_queue_is_given_up_once_nobody_has_waited_for_long_and_computed_when_asked_again(workers, monkeypatch):
     for arguments in ((2, 3), (2, 4)):
         with pytest.raises(InterruptedError):
-            apps.SHARED(pow, *arguments, meanwhile=leave)
+            later.cached_result(pow, *arguments, meanwhile=leave)
     monkeypatch.setattr(later, "PATIENCE_SECONDS", -1.0)
     given_up = [*later._shared_answers.values()][1].future
     workers.may_answer.set()
     assert isinstance(given_up.exception(20), later.NobodyWaits) and workers.computed == [(2, 3)]
     monkeypatch.setattr(later, "PATIENCE_SECONDS", 20.0)
-    assert apps.SHARED(pow, 2, 4) == 16 and workers.computed == [(2, 3), (2, 4)]
+    assert later.cached_result(pow, 2, 4) == 16 and workers.computed == [(2, 3), (2, 4)]
 
 
 def test_a_failed_answer_is_tried_again_and_only_some_answers_are_kept(workers):
     workers.may_answer.set()
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            apps.SHARED(divmod, 1, 0)
+            later.cached_result(divmod, 1, 0)
     assert len(workers.computed) == 2
-    assert [apps.SHARED(pow, 1, number) for number in range(later.CACHED_RESULTS + 9)][-1] == 1
+    assert [later.cached_result(pow, 1, number) for number in range(later.CACHED_RESULTS + 9)][-1] == 1
     assert len(later._shared_answers) == later.CACHED_RESULTS
 
 

@@ -32,9 +32,12 @@ HEAVY = [
 ]
 
 
+ASKED = later.shared
+
+
 def waited_for(find, *arguments):
     """Ask for an answer that all visitors share, and wait for it."""
-    answer = apps.ASKED(find, *arguments)
+    answer = ASKED(find, *arguments)
     wait([answer.future], 600)
     return answer
 
@@ -44,8 +47,7 @@ def beside():
     """Find in processes of their own, as the explorer does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
-        patch.setattr(later, "worker_result", apps.WATCHED)
-        patch.setattr(later, "cached_result", apps.SHARED)
+        patch.setattr(later, "_PAGE_POOL", apps.PAGE_POOL)
         patch.setattr(later, "shared", waited_for)
         patch.setattr(later, "_shared_answers", OrderedDict())
         yield
@@ -66,20 +68,16 @@ def test_a_heavy_page_is_computed_in_another_process(beside, monkeypatch, page, 
     assert not app.exception and words in apps.text(app.markdown) + str(apps.chart_words(app))
 
 
-def test_one_visitors_work_does_not_keep_another_from_a_heavy_page(beside):
+def test_a_process_outlives_its_visit_and_one_visitors_work_keeps_no_other_from_a_heavy_page(beside):
     slow = later._PAGE_POOL.submit(apps.ELSEWHERE, sleep, 600)
-    app = apps.opened("failures", {"preset": "tiny", "faults.power_loss_mtbf_hours": "20"})
-    assert "of the time), failures" in apps.text(app.markdown) and not slow.done()
-
-
-def test_a_process_outlives_the_visit_that_began_it(beside, monkeypatch):
-    monkeypatch.setattr(later, "_PAGE_POOL", ThreadPoolExecutor(1))
     visits = [ThreadPoolExecutor(1) for _ in range(2)]
     found = []
     for visit in visits:
-        found.append(visit.submit(apps.WATCHED, os.getpid).result())
+        found.append(visit.submit(later.worker_result, os.getpid).result())
         visit.shutdown()  # its thread is gone
     assert found[0] == found[1] != os.getpid()
+    app = apps.opened("failures", {"preset": "tiny", "faults.power_loss_mtbf_hours": "20"})
+    assert "of the time), failures" in apps.text(app.markdown) and not slow.done()
 
 
 def test_who_leaves_is_no_longer_waited_for(monkeypatch):
@@ -92,7 +90,7 @@ def test_who_leaves_is_no_longer_waited_for(monkeypatch):
     monkeypatch.setattr(later.st, "session_state", Left())
     monkeypatch.setattr(later, "REFRESH_SECONDS", 0.01)
     with pytest.raises(InterruptedError):
-        apps.WATCHED(pow, 2, 3)
+        later.worker_result(pow, 2, 3)
     assert queued.cancelled()
 
 
@@ -101,4 +99,4 @@ def test_a_page_whose_process_dies_twice_says_so(monkeypatch):
     broken.set_exception(BrokenExecutor("ended twice"))
     monkeypatch.setattr(later, "_PAGE_POOL", SimpleNamespace(submit=lambda *given: broken))
     with pytest.raises(CannotRun, match="ended twice"):
-        apps.WATCHED(pow, 2, 3)
+        later.worker_result(pow, 2, 3)

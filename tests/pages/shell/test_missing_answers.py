@@ -57,12 +57,12 @@ def drawn(app):
 
 @each(("page", "link", "state", "beside", "parts"), PAGES)
 def test_a_page_is_drawn_while_parts_are_computed_and_whole_once_they_are_known(monkeypatch, page, link, state, beside, parts):
-    monkeypatch.setattr(later, "shared", never)
-    app = apps.opened(page, link, **state)
+    with monkeypatch.context() as patch:
+        patch.setattr(later, "shared", never)
+        app = apps.opened(page, link, **state)
     words = {f"{caption} ..." for caption in parts}
     assert not app.exception and words <= {caption.value for caption in app.caption}
     assert beside <= drawn(app) and drawn(app).isdisjoint(parts.values())
-    monkeypatch.setattr(later, "shared", apps.answered)
     app.run()
     assert not app.exception and words.isdisjoint(caption.value for caption in app.caption)
     assert {*parts.values()} <= drawn(app)
@@ -86,7 +86,6 @@ def test_verdicts_come_one_after_another_while_the_page_says_how_far_they_are(mo
 def test_a_failed_part_says_why_and_is_tried_again(monkeypatch):
     failed, timers, drawn_parts = later.SharedAnswer(), [], []
     failed.future.set_exception(BrokenExecutor("ended twice"))
-    monkeypatch.setattr(later, "shared", apps.ASKED)
     monkeypatch.setattr(later, "_shared_answers", OrderedDict({(pow, (2, 3), own_folder()): failed}))
     monkeypatch.setattr(later, "_PAGE_POOL", SimpleNamespace(submit=lambda *given: Future()))
     monkeypatch.setattr(later.st, "fragment", lambda look, run_every: timers.append(look) or look)
@@ -98,7 +97,6 @@ def test_a_failed_part_says_why_and_is_tried_again(monkeypatch):
 
 def test_a_question_that_was_given_up_is_asked_again_by_the_page_that_waits_and_the_page_drawn_once_known(monkeypatch):
     asked, redrawn, timers = [], [], []
-    monkeypatch.setattr(later, "shared", apps.ASKED)
     monkeypatch.setattr(later, "_shared_answers", OrderedDict())
     monkeypatch.setattr(later, "_PAGE_POOL", SimpleNamespace(submit=lambda *given: asked.append(Future()) or asked[-1]))
     monkeypatch.setattr(later.st, "fragment", lambda look, run_every: timers.append(look) or look)

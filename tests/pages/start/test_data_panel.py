@@ -51,7 +51,7 @@ def clicks(tmp_path):
 
 
 def typed(path, page="data", query=None):
-    return apps.opened(page, query or {"preset": "tiny"}).text_input(key=ways.PATH).set_value(f"'{path}'\n").run()
+    return apps.opened(page, query or {"preset": "tiny"}, **{ways.PATH: f"'{path}'\n"})
 
 
 def test_on_data_an_accepted_guess_shows_the_popularity_with_the_names_of_the_columns(clicks, trusted):

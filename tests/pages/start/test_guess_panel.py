@@ -42,12 +42,12 @@ def path(tmp_path):
 
 
 def typed(path: Path):
-    app = apps.opened("start")
-    return app.text_input(key=ways.PATH).set_value(str(path)).run()
+    """Return Start with a path in its field."""
+    return apps.opened("start", None, **{ways.PATH: str(path)})
 
 
 def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trusted):
-    app = typed(path)
+    app = apps.opened("start").text_input(key=ways.PATH).set_value(str(path)).run()
     assert NOT_DESCRIBED in text(app.markdown) and not app.error
     rows = app.dataframe[0].value
     assert list(rows.columns) == ["shopper", "product", "paid", "price"]

@@ -43,7 +43,7 @@ def listens(tmp_path: Path) -> Path:
 
 
 def test_histories_are_shown_cut_switched_off_and_used(listens: Path, trusted: None) -> None:
-    app = apps.opened("data", {"preset": "tiny"}).text_input(key=ways.PATH).set_value(str(listens)).run()
+    app = apps.opened("data", {"preset": "tiny"}, **{ways.PATH: str(listens)})
     assert "listens.parquet** is ready: yambda" in text(app.markdown) and not app.error
     app.button(key="fit").click().run()
     assert not app.exception and not app.error
@@ -69,7 +69,7 @@ def test_a_fault_of_histories_leaves_the_way_to_bags(tmp_path: Path, trusted: No
     path = tmp_path / "log.csv"
     pd.DataFrame({"item": np.arange(90) % 40}).to_csv(path, index=False)
     Path(f"{path}.toml").write_text('history = ["item"]\n', encoding="utf-8")
-    app = apps.opened("data", {"preset": "tiny"}).text_input(key=ways.PATH).set_value(str(path)).run()
+    app = apps.opened("data", {"preset": "tiny"}, **{ways.PATH: str(path)})
     app.button(key="fit").click().run()
     assert "no column of its user is named" in text(app.error) and not app.exception
     app.toggle(key=history_view.BAGS_KEY).set_value(True).run()
@@ -80,8 +80,7 @@ def test_a_cap_that_is_too_long_can_be_lowered(tmp_path: Path, trusted: None) ->
     path = tmp_path / "log.csv"
     pd.DataFrame({"user": 1, "item": np.arange(30_000) % 40}).to_csv(path, index=False)
     Path(f"{path}.toml").write_text('user = "user"\nhistory = ["item"]\n', encoding="utf-8")
-    app = apps.opened("data", {"preset": "tiny", "data.history_cap": "1000000"})
-    app.text_input(key=ways.PATH).set_value(str(path)).run()
+    app = apps.opened("data", {"preset": "tiny", "data.history_cap": "1000000"}, **{ways.PATH: str(path)})
     app.button(key="fit").click().run()
     assert "set Longest history to 10,000 events or less" in text(app.error) and not app.exception
     app.number_input(key=history_view.CAP_KEY).set_value(100).run()

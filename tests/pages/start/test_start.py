@@ -11,6 +11,7 @@ from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from pages.answers import data_file
+from pages.own_data import ways
 from pages.start_page import models, own_model, picture, questions
 from tests import apps
 from tests.apps import text
@@ -28,7 +29,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
     assert not app.exception and "40 tables, 51.2 GB, 800 lookups a sample" in text(app.markdown)
     app.text_input(key="own model.num_embeddings").set_value("five").run()
     assert "number" in text(app.caption) and app.button(key="own").disabled
-    app.text_input(key="own model.num_embeddings").set_value("2.5 M").run()
+    app.text_input(key="own model.num_embeddings").set_value("2.5 M")
     app.text_input(key="own model.embedding_dim").set_value("32").run()
     assert "40 tables, 12.8 GB, 800 lookups a sample" in text(app.markdown)
     before = asked(app)
@@ -82,8 +83,7 @@ def test_every_model_is_offered_under_its_paper_and_drawn():
 def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(tmp_path, trusted):
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(made_up_criteo.csv(made_up_criteo.rows(60))))
-    app = apps.opened("start")
-    app.text_input(key="data path").set_value(str(path)).run()
+    app = apps.opened("start", None, **{ways.PATH: str(path)})
     assert "criteo, 60 samples; id fields: 26 (" in text(app.markdown)
     app.button(key="own data").click().run()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -91,11 +91,10 @@ def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(
     assert data_file.path_for(with_values(preset("tiny").scenario, {"data.digest": digest})) == path
     with pytest.raises(BadFile, match="is not a file"):
         data_file.register(tmp_path)
-    lacking = apps.opened("start")
-    lacking.text_input(key="data path").set_value(str(tmp_path / "none")).run()
+    lacking = apps.opened("start", None, **{ways.PATH: str(tmp_path / "none")})
     assert "is not a file on this computer" in text(lacking.error)
     path.write_bytes(b"one,two\n1,2\n")
-    lacking.text_input(key="data path").set_value(str(path)).run()
+    lacking.text_input(key=ways.PATH).set_value(str(path)).run()
     assert "its first rows" in text(lacking.markdown) and not lacking.exception
 
 
@@ -133,8 +132,7 @@ def test_a_file_of_another_shape_brings_a_model_of_it_and_can_be_fitted(tmp_path
 
 def test_a_trace_can_be_fitted_and_not_trained_on(tmp_path, trusted):
     a_trace(tmp_path / "batch.pt", LENGTHS, INDICES)
-    app = apps.opened("start")
-    app.text_input(key="data path").set_value(str(tmp_path / "batch.pt")).run()
+    app = apps.opened("start", None, **{ways.PATH: str(tmp_path / "batch.pt")})
     assert "is a trace of lookups without labels" in text(app.markdown) and not any(one.key == "own data" for one in app.button)
     app.button(key="fit").click().run()
     app.button(key="take fit").click().run()

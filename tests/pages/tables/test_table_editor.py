@@ -41,7 +41,7 @@ def paste(app, here, written):
     return app.text_area(key=PASTE.format(here)).set_value(written).run()
 
 
-@each("place", range(2))
+@each("place", range(2), few=1)
 def test_tables_pasted_on_start_are_asked_about_with_one_press(place):
     app = start()
     app.radio(key=questions.QUESTION_KEY).set_value(place).run()
@@ -142,7 +142,7 @@ def test_where_a_list_is_in_force_a_knob_of_words_is_a_text_and_one_word_makes_i
     s = with_values(
         mixed_scenario(3), {"model.optimizer": ("sgd", "adam", "adam"), "model.row_precision": "fp32", "system": "cxl"}
     )
-    app = apps.opened("design", dict(links.query(s, "tiny")), **{"group model": True})
+    app = apps.opened("runs", dict(links.query(s, "tiny")), **{"group model": True})
     assert app.text_input(key="knob model.optimizer").value == "sgd;adam*2"
     assert app.text_input(key="knob model.embedding_dim").value == "64*2;4"
     assert app.selectbox(key="knob model.row_precision").value == "fp32"
