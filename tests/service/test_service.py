@@ -294,7 +294,7 @@ def test_the_end_of_an_owner_drops_no_lock_of_this_process_on_the_database(store
 def test_a_service_whose_store_is_moved_ends_and_loses_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computing_here(monkeypatch)
     request = requests.submit(store, scenarios(range(2)), "full")
-    thread = Thread(target=service.serve, args=(store, 1, 2 * HANG_SECONDS, COMPUTE))
+    thread = Thread(target=service.serve, args=(store, 1, 2 * HANG_SECONDS, COMPUTE), daemon=True)
     thread.start()
     wait_until(lambda: finished(store) == 2 and not open_pids(store))
     moved = into_another_folder(store)

@@ -64,11 +64,11 @@ def test_a_model_learns_what_its_users_histories_say() -> None:
         "model__optimizer": "adam",
         "model__learning_rate": 0.01,
         "model__embedding_learning_rate": None,
-        "run__batches": 300,
+        "run__batches": 200,
     }
     asked = history_scenario(**knobs)
-    learner = scaled_learner(asked, source(asked), 300, Meter(None, 1), False)
-    trained = train_without_flips(learner, 300, lambda *batch: None).weights
+    learner = scaled_learner(asked, source(asked), 200, Meter(None, 1), False)
+    trained = train_without_flips(learner, 200, lambda *batch: None).weights
     swapped = learner.held_out.ids.copy()
     for history in histories(swapped, 3000):
         history[:, :-1] = np.roll(history[:, :-1], 1, axis=0)
