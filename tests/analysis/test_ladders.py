@@ -290,6 +290,7 @@ def test_a_share_of_variance_is_told_with_others_from_a_twentieth_on(share: floa
         ([0, 0, 2, 2], [1.0, 3.0, 3.0, 5.0], False, 0.5),
         ([0, 0, 2, 2], [1.0, 3.0, 3.0, 5.0], True, 0.25),
         ([0, 1, 2, 3], [1.0, 3.0, 3.0, 5.0], True, 1.0),
+        ([0, 0, 1], [1.0, 3.0, 5.0], True, 0.5),
         ([0, 0, 0, 0], [2.0, 2.0, 2.0, 2.0], False, 0.0),
     ],
 )
@@ -341,6 +342,7 @@ def test_a_ladder_has_an_answer_in_any_case(seconds: dict[int, float], rung: int
         ({0: 2.0, 1: 1.0}, None),
         ({0: 1.0, 1: 1.5, 2: 1.2}, (0, 1)),
         ({0: nan, 1: 1.0, 2: 2.0}, (1, 2)),
+        ({0: 4.0, 1: 2.0, 2: 2.01}, None),
         ({0: nan}, None),
         ({}, None),
     ],
