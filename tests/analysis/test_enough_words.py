@@ -42,7 +42,7 @@ def test_a_step_as_long_as_the_target_meets_it(seconds: float, words: str) -> No
         (2, None, 1, "2 × ", "meet"),
         (None, 32.0, 1, "a CXL link of 32.0 GB/s", "meets"),
         (None, 32.0, 2, "2 CXL links of 32.0 GB/s each", "meet"),
-        (1, 32.0, 1, " of PMEM and a CXL link of 32.0 GB/s", "meet"),
+        (1, 32.0, 1, " and a CXL link of 32.0 GB/s", "meet"),
         (None, None, 1, "", "meets"),
     ],
 )

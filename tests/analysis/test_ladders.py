@@ -195,6 +195,27 @@ def test_points_without_a_number_or_beyond_a_bound_have_no_front() -> None:
     assert "No point has" in pareto.front_sentence(table, both, np.zeros(4, np.int64))
 
 
+def test_equal_digits_are_equal_at_any_size() -> None:
+    for size in (1e-9, 1.0, 1e9):
+        table = {A: [size, 2 * size, size * (1 + 1e-13)], B: [size, size, size]}
+        assert pareto.ranks(table, [Objective(A), Objective(B)]).tolist() == [1, 2, 1]
+        halves = {A: [0.0, 0.1 * size, size], B: [size, 0.1 * size, 0.0]}
+        assert pareto.knee(halves, [Objective(A), Objective(B)], np.ones(3)) == 1
+
+
+def test_points_without_a_price_are_told_where_they_lack_nothing_else() -> None:
+    table = {pareto.COST: [1.0, nan, nan], A: [2.0, 3.0, nan]}
+    both = [Objective(pareto.COST), Objective(A)]
+    found = pareto.front_sentence(table, both, pareto.ranks(table, both))
+    assert found.startswith("1 of 1 point is on") and found.endswith(" 1 more have no price and are left out.")
+    assert pareto._unpriced_note(table, both[:1]) == "" == pareto._unpriced_note({**table, pareto.COST: [1.0] * 3}, both)
+
+
+@each(("words", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+def test_words_are_joined(words: list[str], text: str) -> None:
+    assert pareto._join_words(words) == text
+
+
 @each(("points", "subject"), [([(1.0, 2.0)], "1 of 1 point is on"), ([(1.0, 2.0), (2.0, 1.0)], "2 of 2 points are on"),
                               ([(1.0, 2.0), (1.0, 2.0)], "2 of 2 points, 1 of them different, are on"),
                               ([(1.0, 2.0), (3.0, 3.0)], "1 of 2 points is on")])  # fmt: skip
@@ -235,7 +256,16 @@ def test_what_is_no_bound_is_refused(text: str) -> None:
 FIVE = "Step time,Energy per batch,model.embedding_dim,data.batch_size,model.num_tables"
 
 
-@each(("text", "is_read"), [(FIVE, True), (f"{FIVE},machine.num_gpus", False), ("Step time,Step time:max", False), ("", False)])
+@each(
+    ("text", "is_read"),
+    [
+        (FIVE, True),
+        (f"{FIVE},machine.num_gpus", False),
+        ("Step time,Step time:max", False),
+        ("", False),
+        ("Step time:least", False),
+    ],
+)
 def test_objectives_are_up_to_five_different_ones(text: str, is_read: bool) -> None:
     if is_read:
         assert len(read_objectives(text)) == 5
@@ -254,16 +284,12 @@ def test_an_objective_has_its_own_direction_or_a_given_one(text: str, highest: b
 
 @each(
     ("name", "number", "text"),
-    [
-        ("run.batches", 5.0, "5 batches"),
-        ("model.embedding_dim", 64.5, "64.5"),
-        (A, 5.0, "5.00 ms"),
-        ("Utilisation [%]", 50.0, "50.0 %"),
-    ],
-)
-def test_a_number_has_its_unit(name: str, number: float, text: str) -> None:
-    assert objective.number_text(name, number).split()[-1:] == text.split()[-1:]
-    assert float(objective.number_text(name, number).split()[0].replace(",", "")) == number
+    [("run.batches", 5.0, "5 batches"), ("run.batches", 5.5, "5.5 batches"), ("model.embedding_dim", 64.5, "64.5"),
+     (A, 5.0, "5.00 ms"), ("Use [%]", 50.0, "50 %"), ("machine.pmem_capacity_GB", 1234567.0, "1,234,567 GB"),
+     ("AUC", 0.75, "0.750"), ("Batches [batches]", 12345.0, "12,345 batches")],
+)  # fmt: skip
+def test_a_number_has_its_unit_and_the_digits_of_its_kind(name: str, number: float, text: str) -> None:
+    assert objective.number_text(name, number) == text
 
 
 @each(
