@@ -81,3 +81,5 @@ def test_lists_of_data_go_where_their_tables_go() -> None:
     assert AXES["lookups"].scenario_at(spread, 3.0)[0].data.bag_length_cv == (0.5, 0.6, 0.7)
     alike = with_values(model(), {"data.bag_length_cv": (0.5,)})
     assert AXES["lookups"].scenario_at(alike, 2.0)[0].data.bag_length_cv == (0.5,)
+    two = with_values(model(num_tables=2), {"data.bag_length_cv": (0.5, 0.6)})
+    assert AXES["lookups"].scenario_at(two, 1.0)[0].data.bag_length_cv == ()

@@ -17,7 +17,7 @@ from engine.analysis.verdict.outlook.bands import _winner
 from engine.analysis.verdict.outlook.shortlist import NO_WINNER, leaders
 from engine.analysis.verdict.protected import CandidateProtection
 from engine.analysis.verdict.requirement import Requirement, read_requirement
-from engine.analysis.verdict.space import GPUS, GPUS_PER_NODE
+from engine.analysis.verdict.space import GPU, GPUS, GPUS_PER_NODE
 from engine.errors import BadInput
 from engine.scenario.presets import preset
 from tests.cases import each
@@ -40,6 +40,7 @@ RANKS: list[tuple[Aim, CandidateEstimate, CandidateProtection, float]] = [
     (aim(days=1.0, samples=4.1 * 86400), RUNS, CandidateProtection(), MISSES),
     (aim(days=1.0, samples=2.0 * 86400), RUNS, CandidateProtection(share=0.5), MEETS),
     (aim(days=1.0, samples=2.0 * 86400), RUNS, CandidateProtection(share=0.49), MISSES),
+    (aim(days=1.0, samples=1.0), RUNS, CandidateProtection(share=0.0), MISSES),
     (aim(budget=1000.0), RUNS, CandidateProtection(), MEETS),
     (aim(budget=999.0), RUNS, CandidateProtection(), MISSES),
     (aim(budget=1010.0), RUNS, CandidateProtection(price=10.0), MEETS),
@@ -212,7 +213,15 @@ def test_a_search_moves_one_knob_and_then_two_together() -> None:
     assert search.search(stops, surface(together), starts=1) == (("a", 0), ("b", 0), ("c", 5)), "one start tries no pairs"
     far = together | {(1, 0, 5): 30.1, (0, 1, 5): 30.1}
     assert search.search(stops, surface(far)) == (("a", 0), ("b", 0), ("c", 5)), "neither stop is promising alone"
-    assert search._movable_knobs(stops) == ["a", "b"]
+    assert search._movable_knobs({**stops, "d": (0, 1)}) == ["a", "b", "d"]
+
+
+def test_shapes_have_the_largest_nodes_and_the_first_stop_of_other_knobs() -> None:
+    stops = {GPU: ("h100-sxm", "h200"), GPUS: (1, 2), GPUS_PER_NODE: (2, 8, 4), "policy.prefetch": (True, False)}
+    shapes = search._shapes(stops)
+    assert [dict(shape)[GPU] for shape in shapes] == ["h100-sxm", "h100-sxm", "h200", "h200"]
+    assert {(dict(shape)[GPUS_PER_NODE], dict(shape)["policy.prefetch"]) for shape in shapes} == {(8, True)}
+    assert search._parts(shapes[0]) == ((GPU, "h100-sxm"),)
 
 
 def settled(memory: str = "dram", cache: Any = None, **nbytes: float) -> Any:
