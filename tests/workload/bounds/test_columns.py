@@ -15,6 +15,7 @@ from engine.workload.readers.formats import read_file
 from engine.workload.readers.layouts import Layout
 from engine.workload.readers.recording import Recording
 from engine.workload.readers.samples_from_columns import Rows, label_copies
+from engine.workload.readers.text_table import header_columns
 from engine.workload.readers.user_histories import HistoryFields, check_events, event_columns, has_events_in_lists, history_fields
 from tests.cases import each
 
@@ -68,6 +69,37 @@ def test_times_are_kept_beside_samples_in_the_files_order(tmp_path: Path) -> Non
     asked, other = read_file(path, histories=True), read_file(path)
     assert asked.times.tolist() == [*range(COUNT)][::-1] and asked.labels.tolist() == LABELS
     assert other.times is None and other.labels.tolist() == LABELS[::-1] and other.histories is None
+
+
+def test_histories_without_times_have_none(tmp_path: Path) -> None:
+    path = written(tmp_path, 'ids = ["user", "item"]\nuser = "user"\nhistory = ["item"]\n', label=LABELS, user=USERS, item=USERS)
+    assert read_file(path, histories=True).times is None
+
+
+@each(
+    ("head", "words"),
+    [
+        (b"a;b", 'is not in the header, which has a;b; say delimiter = ";" in t.toml'),
+        (b"ab", "is not in the header, which has ab; correct the header"),
+        (b"a,c;d", "column 'b' is not in the header, which has a, c;d; correct the header"),
+        (b"a,b,b", "column 'b' is twice or more in the header"),
+        (",".join(f"n{n:02d}" for n in range(13)).encode(), "n11; correct the header"),
+        (b"x" * 41, f"which has {'x' * 40}; correct the header"),
+    ],
+)
+def test_a_header_without_a_column_is_refused_with_its_names(head: bytes, words: str) -> None:
+    with pytest.raises(BadFile) as refused:
+        header_columns("t", head, Layout("t", "a", ("b",)))
+    assert words in str(refused.value)
+    assert header_columns("t", b' a , "b"\r', Layout("t", "a", ("b",))) == ("a", "b")
+
+
+def test_a_nul_byte_is_refused_at_the_begin_of_a_text_too(tmp_path: Path) -> None:
+    for text in (b"\0label,user\n", b"label,user\n0,\0\n"):
+        (tmp_path / "t.csv").write_bytes(text)
+        (tmp_path / "t.csv.toml").write_text('label = "label"\nids = ["user"]\n')
+        with pytest.raises(BadFile, match=rf"t.csv:{text.count(10, 0, text.index(0)) + 1}: the line has a NUL byte"):
+            read_file(tmp_path / "t.csv")
 
 
 def recording(lengths: list[list[int]]) -> tuple[Recording, np.ndarray, np.ndarray]:

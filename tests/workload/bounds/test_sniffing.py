@@ -52,6 +52,23 @@ def test_a_delimiter_explains_most_rows_by_most_columns(text: str, delimiter: st
     assert (sniffed(text).delimiter, sniffed(text).width) == (delimiter, width)
 
 
+@each(
+    ("text", "quotes"),
+    [
+        ('a,b\n1,"2"\n', ""),
+        ('a,b\n1,"2\n3,"4"\n', "none"),  # one quoted cell stays open, another does not
+        ('a,b\n1,"x\ny"\n3,4\n', "multiline"),
+        ("a,b\n1,2\n", ""),
+    ],
+)
+def test_quotation_marks_mean_what_all_lines_allow(text: str, quotes: str) -> None:
+    assert sniffed(text).quotes == quotes
+
+
+def test_rows_below_a_header_are_all_but_it() -> None:
+    assert sniffed("a,b\n1,2\n3,4\n").rows == (("1", "2"), ("3", "4")) and sniffed("a,b\n1,2\n3,4\n").header == ("a", "b")
+
+
 @each(("text", "share"), [("1,2\n3,4\n", 1.0), ("1,2\n3,4\n5\n6,7\n", 0.75), ("1,2\n3\n", 0.5)])
 def test_the_share_of_rows_of_one_width_is_told(text: str, share: float) -> None:
     assert sniffed(text).even_share == share
@@ -66,6 +83,9 @@ LINES: dict[str, tuple[list[str], int]] = {  # lines, and the rows that they mak
     "a cell of two lines": (['1,"x', 'y"', "3,4"], 2),
     "a cell of three": (['1,"x', "y", 'z"', "3,4"], 0),
     "no such cell": (["1,2", "3,4"], 0),
+    "no such cell in four rows": (["1,2", "3,4", "5,6", "7,8"], 0),
+    "one column, twice": (['"x', 'y"', '"z', 'w"'], 0),
+    "a cell of two lines and one of three": (['1,"x', 'y"', '3,"x', "y", 'z"'], 0),
     "cells that close": (['1,"2"', "3,4"], 0),
     "one column": (['"x', 'y"'], 0),
     "uneven rows": (['1,"x', 'y",2', "3,4"], 0),
@@ -126,6 +146,8 @@ TWO_VALUES, OTHERS = ["7", "8"] * 10, [str(number) for number in range(50, 70)]
     ("first_row", "columns", "vote"),
     [
         (("0",), [OTHERS], -3),
+        (("0",), [TWO_VALUES], -3),
+        (("0", "1", "2", "3"), [["4", *OTHERS], ["x", *OTHERS], ["6", *OTHERS], ["7", *OTHERS]], 2),
         (("0", "1"), [TWO_VALUES, OTHERS], 2),
         (("1", "2"), [TWO_VALUES, OTHERS], 2),
         (("2", "3"), [TWO_VALUES, OTHERS], -3),
@@ -164,6 +186,10 @@ def test_numbers_are_names_of_columns_where_cells_prove_it(first_row: Any, colum
         (("foo", "bar"), (("1", "y"),), True),
         (("foo", "bar"), (("1", "bar"),), False),
         (("a", "b", "c"), (("x", "y"),), True),
+        (("a", "b", "c"), (("x", "y", "b"),), True),  # the cell stands below another name
+        (("a1", "b"), (("x1", "y"),), False),
+        (("foo", "0", "1"), (("x5", "5", "6"),), False),
+        (("foo", "bar"), tuple((str(n), "bar" if n else "x") for n in range(20)), True),  # 3 for it, 2 against
     ],
 )
 def test_a_first_row_is_a_header_by_all_of_its_votes(first_row: Any, body: Any, is_names: bool) -> None:
