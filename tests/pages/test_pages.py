@@ -93,13 +93,14 @@ def test_a_link_sets_the_widgets_and_stays_in_the_address(opened):
     assert (BANDWIDTH, "10.0") in address(app)
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "machine.cxl_bandwidth_GBps=nan",
         "axis=[click](http://evil.example):**1**",
         "axis=data.seed:1&axis=run.batches:2&axis=data.batch_size:3&axis=faults.seed:4&axis=system:cxl&axis=run.passes:1&axis=model.pooling:1",
     ],
+    few=2,
 )
 def test_a_bad_link_keeps_the_page_and_says_what_was_left_out(engine, query):
     app = apps.opened(query=apps.link(query))
@@ -298,7 +299,7 @@ def test_a_finished_run_tells_every_event_in_full(opened):
     assert not app.exception and said in apps.text(app.markdown)
 
 
-@pytest.mark.parametrize("page", ["design", "search"])
+@each("page", ["design", "search"], few=1)
 def test_a_link_to_a_data_file_that_the_server_lacks_says_so(opened, page):
     app = opened("data.digest=" + "ab" * 32, page)
     assert not app.exception and "does not have" in app.warning[0].value

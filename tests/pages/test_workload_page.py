@@ -117,7 +117,7 @@ def test_the_knee_of_a_locked_cache_is_drawn_for_systems_that_lock():
 
 
 def test_real_ids_are_counted_on_demand_and_shown_beside():
-    app = opened({"preset": "tiny"})
+    app = opened({"preset": "tiny", "data.batch_size": "256"})
     app.toggle(key="count").set_value(True).run()
     assert not app.exception and any(
         "counted in " in one.value and "drawn from the generator" in one.value for one in app.caption
@@ -148,7 +148,7 @@ def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_pa
     monkeypatch.setattr("sys.argv", ["app.py", "--data", str(path)])
     data_file.start_file.cache_clear()
     try:
-        app = opened({"preset": "dlrm-kaggle", "data.batch_size": "16"})
+        app = opened({"preset": "dlrm-kaggle", "data.batch_size": "64"})
         app.button(key="served").click().run()
         assert app.query_params["data.digest"] == data_file.start_file().digest and not app.exception and not app.error
         assert any("of the data file" in one.value for one in app.markdown)

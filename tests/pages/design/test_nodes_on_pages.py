@@ -12,6 +12,7 @@ from pages.answers import estimates, headline
 from pages.search_page import axes_panel
 from pages.systems import compare_charts, comparison, nodes_panel
 from tests import apps
+from tests.cases import each
 
 PAIR = ("dram-hbm-nodes", "mtrains")
 SAMPLES = preset("mtrains-capacity").scenario
@@ -115,12 +116,13 @@ def test_energies_that_hardly_differ_are_the_same():
     assert headline.headline(found["torchrec-uvm"], found).endswith(": as fast as All in HBM, with the same energy")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "path", "text", "machine", "told"),
     [
         ("mtrains-capacity", "num_gpus", "8", (8, None), "target_throughput is auto now, since machine.num_gpus decides"),
         ("hotline-kaggle", "target_throughput", "1e5", (1, 1e5), "num_gpus is 1 now, since machine.target_throughput decides"),
     ],
+    few=1,
 )
 def test_a_count_takes_a_target_back_and_a_target_a_count_and_the_page_says_so(name, path, text, machine, told):
     app = apps.opened(query={"preset": name})

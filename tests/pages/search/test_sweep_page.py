@@ -18,6 +18,7 @@ from engine.sweep.sweep import RefusedPlace, Sweep, sampling
 from pages.search_page import axes_panel, sweep_runs, sweep_weeks
 from tests import apps, fakes
 from tests.apps import address
+from tests.cases import each
 from tests.pages.test_pages import engine, keep, keep_all, opened
 
 __all__ = ["engine", "opened"]
@@ -174,7 +175,7 @@ def test_a_link_is_what_one_sees(opened, page):
     assert ("only", "system:cxl") in address(there)
 
 
-@pytest.mark.parametrize("base", ["tiny", "dlrm-kaggle"])
+@each("base", ["tiny", "dlrm-kaggle"], few=1)
 def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, monkeypatch, base):
     monkeypatch.setattr(service, "ensure_service", lambda _: None)
     begun = opened(f"{QUERY}&mode=full", "search")
@@ -189,13 +190,14 @@ def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, m
     assert there.run().button(key="run").label == "Run 11 points"
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "says"),
     [
         ("view=pie", "view=pie is not known"),
         ("only=data.batch_size:256", "not an axis of words"),
         ("only=data.seed:1", "data.seed"),
     ],
+    few=2,
 )
 def test_a_link_that_shows_what_its_sweep_has_not_is_refused(opened, more, says):
     assert says in opened(f"{QUERY}&{more}", "search").error[0].value.replace("\\", "")
@@ -266,11 +268,11 @@ def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, finished, monkeypa
     assert "no fault can strike" in app.warning[0].value
 
 
-@pytest.mark.parametrize(("count", "says"), [("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to")])
-def test_a_sampling_that_cannot_be_drawn_gets_its_sentence_and_no_button(opened, count, says):
+def test_a_sampling_that_cannot_be_drawn_gets_its_sentence_and_no_button(opened):
     app = opened(f"{QUERY}&sample=random:4", "search")
-    app.text_input(key="sampling count").set_value(count).run()
-    assert says in words(app) and not [one for one in app.button if one.key == "run"]
+    for typed, says in ("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to"):
+        app.text_input(key="sampling count").set_value(typed).run()
+        assert says in words(app) and not [one for one in app.button if one.key == "run"], typed
 
 
 def test_the_cheapest_machine_that_meets_a_target_is_named_and_can_be_opened(page):
@@ -306,9 +308,10 @@ def test_a_link_brings_its_pinned_points_finished_or_not(opened):
     assert "These pinned points are not finished: 3." in words(app) and ("pins", "8,3") in address(app)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "says"),
     [(f"{QUERY}&pins=13", "point 13 (pins=), but the sweep has only 12"), ("preset=tiny&pins=1", "points (pins=) but no sweep")],
+    few=1,
 )
 def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
     app = opened(query)

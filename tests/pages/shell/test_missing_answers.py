@@ -8,8 +8,9 @@ import pytest
 
 from engine.core.catalog import own_folder
 from engine.errors import CannotRun
+from engine.scenario.scenario import KNOBS
 from pages.answers import later
-from pages.design_page import details
+from pages.design_page import details, questions
 from pages.evidence_page import verdicts
 from pages.failures_page import faults_panel
 from tests import apps
@@ -27,7 +28,13 @@ PAGES = [
         {"lost", "close up"},
         {"Simulating checkpoint periods": "periods", faults_panel.SIMULATING: "effects"},
     ),
-    ("data", TINY, {"count": True}, {"misses"}, {"Drawing ids from the generator and counting their lookups": "counted: LRU"}),
+    (
+        "data",
+        {**TINY, "data.batch_size": "256"},
+        {"count": True},
+        {"misses"},
+        {"Drawing ids from the generator and counting their lookups": "counted: LRU"},
+    ),
     ("data", DATA, {}, {"misses"}, {"Computing which rows find their set locked": "locks"}),
     (
         "design",
@@ -57,6 +64,8 @@ def drawn(app):
 
 @each(("page", "link", "state", "beside", "parts"), PAGES)
 def test_a_page_is_drawn_while_parts_are_computed_and_whole_once_they_are_known(monkeypatch, page, link, state, beside, parts):
+    monkeypatch.setattr(questions, "KNOBS", dict([*KNOBS.items()][::9]))  # each takes as long
+    monkeypatch.setattr(later, "_shared_answers", OrderedDict())
     with monkeypatch.context() as patch:
         patch.setattr(later, "shared", never)
         app = apps.opened(page, link, **state)

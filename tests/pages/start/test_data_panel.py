@@ -51,7 +51,7 @@ def clicks(tmp_path):
 
 
 def typed(path, page="data", query=None):
-    return apps.opened(page, query or {"preset": "tiny"}, **{ways.PATH: f"'{path}'\n"})
+    return apps.opened(page, query or {"preset": "tiny", "data.batch_size": "256"}, **{ways.PATH: f"'{path}'\n"})
 
 
 def test_on_data_an_accepted_guess_shows_the_popularity_with_the_names_of_the_columns(clicks, trusted):
@@ -78,7 +78,7 @@ def test_on_failures_and_start_the_same_panel_leads_on(clicks, trusted):
     Path(f"{clicks}.toml").write_text('label = "label"\nids = ["user", "item", "category"]\ntime = "time"\n')
     digest = data_file.register(clicks, data_file.TYPED).digest
     for page in ("failures", "start"):
-        app = typed(clicks, page)
+        app = typed(clicks, page, {"preset": "tiny"})
         assert "600 samples; id fields: 3 (user, item, category)" in text(app.markdown), page
         app.button(key="own popularity").click().run()
         assert app.session_state["scenario"].data.digest == digest and "of the data file" in text(app.markdown), page

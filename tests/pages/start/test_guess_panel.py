@@ -16,6 +16,7 @@ from pages.own_data import guess_panel, ways
 from pages.start_page import questions
 from tests import apps
 from tests.apps import text
+from tests.cases import each
 
 RANDOM = np.random.default_rng(2)
 TABLE = "shopper,product,paid,price\n" + "".join(
@@ -106,8 +107,9 @@ def test_what_is_changed_for_one_file_is_not_changed_for_the_next(path, trusted,
     assert len(set(keys)) == 2 and not app.exception
 
 
-@pytest.mark.parametrize("line", [2, 9000])
+@each("line", [2, 9000], few=1)
 def test_a_stray_mark_anywhere_in_the_first_rows_is_no_dead_end(line, path, trusted):
+    Path(f"{path}.toml").unlink(missing_ok=True)
     rows = [f"s{n % 30},{n % 90},{n % 2},film {n}\n" for n in range(10_000)]
     rows[line - 2] = f's1,2,{line % 2},"45 single\n'
     path.write_text("shopper,product,paid,title\n" + "".join(rows))
@@ -206,7 +208,7 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize("what", FAULTY)
+@each("what", FAULTY, few=5)
 def test_meanings_that_cannot_be_read_are_said_before_they_are_saved(what, path, trusted, monkeypatch):
     meanings, words = FAULTY[what]
     chosen(monkeypatch, **meanings)
@@ -257,7 +259,7 @@ def test_a_header_without_a_name_of_its_own_is_refused(tmp_path, trusted):
     assert "no column name in the header is unique" in text(app.error) and not app.exception
 
 
-@pytest.mark.parametrize("header", ["{}", "a,{}", "c0,{}"])
+@each("header", ["{}", "a,{}", "c0,{}"], few=1)
 def test_a_wide_table_and_one_with_names_missing_are_described(header, tmp_path, trusted):
     names = [f"c{n}" for n in range(1, 120)] if header != "{}" else ["", "", "paid", "price"]
     width = len(header.format(",".join(names)).split(","))

@@ -127,7 +127,7 @@ def test_a_visitor_sees_how_long_an_upload_stays_and_deletes_it(monkeypatch):
 
 def test_an_upload_is_described_by_its_visitor_after_a_reload():
     """The field is empty then, and the link names the file by its digest."""
-    link = {"preset": "tiny", "data.digest": uploads_of_app(TABLE)}
+    link = {"preset": "tiny", "data.batch_size": "64", "data.digest": uploads_of_app(TABLE)}
     app = apps.opened("data", link)
     app.button(key="accept guess").click().run()
     assert "is ready" in text(app.markdown) and not app.exception
@@ -186,7 +186,7 @@ def test_no_page_has_a_name_or_an_id_of_another_visitors_upload(page, monkeypatc
     with monkeypatch.context() as other:
         other.setattr(access, "visitor", lambda: "another")
         files = [uploads.keep_upload([("own.csv", table), *more]) for more in ([mapping], [])]
-    links = [{"preset": "tiny", "data.digest": file.digest} for file in files]
+    links = [{"preset": "tiny", "data.batch_size": "64", "data.digest": file.digest} for file in files]
     for link in links:
         app = apps.opened(page, link)
         apps.ANSWERS.found()

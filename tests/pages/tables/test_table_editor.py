@@ -146,6 +146,8 @@ def test_where_a_list_is_in_force_a_knob_of_words_is_a_text_and_one_word_makes_i
     assert app.text_input(key="knob model.optimizer").value == "sgd;adam*2"
     assert app.text_input(key="knob model.embedding_dim").value == "64*2;4"
     assert app.selectbox(key="knob model.row_precision").value == "fp32"
+    app.session_state["group model"], app.session_state["find"] = False, "optimizer"  # whose knob alone is drawn from here on
+    app.run()
     app.text_input(key="knob model.optimizer").set_value("sgd*2;adagrad").run()
     assert asked(app).model.optimizer == ("sgd", "sgd", "adagrad") and not app.exception
     app.text_input(key="knob model.optimizer").set_value("sgd*2;adagard").run()
