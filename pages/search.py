@@ -47,7 +47,8 @@ if isinstance(outcome, BadInput):
     st.stop()
 sweep = outcome
 link = links.link(scenario, session.base(), "search", axes, questions=LinkQuestions(sample))
-results_exist = sweep_runs.status(sweep, mode, link) is not None or sweep_runs.estimate_small_sweep(sweep, mode)
+first_status = sweep_runs.status(sweep, mode, link)
+results_exist = first_status is not None or sweep_runs.estimate_small_sweep(sweep, mode)
 draw_axes(axes_panel.summary(sweep), not results_exist, sweep.sequence_note)
 part = search_link.to_link()
 
@@ -129,5 +130,5 @@ def draw_answer(status: RequestStatus | None) -> None:
 
 
 with top:
-    draw_answer(sweep_runs.status(sweep, mode, link))
-sweep_runs.draw_and_follow(lambda: sweep_runs.status(sweep, mode, link), len(sweep), progress, results)
+    draw_answer(first_status)
+sweep_runs.draw_and_follow(first_status, lambda: sweep_runs.status(sweep, mode, link), len(sweep), progress, results)

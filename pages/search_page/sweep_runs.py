@@ -194,14 +194,15 @@ def _sample_points(sweep: Sweep) -> tuple[Scenario, ...]:
     return tuple(sweep[int(place)] for place in np.linspace(0, len(sweep) - 1, min(SAMPLE_SIZE, len(sweep))))
 
 
-def draw_and_follow(find: Callable[[], RequestStatus | None], size: int, progress: Draw, results: Draw) -> None:
+def draw_and_follow(
+    first_status: RequestStatus | None, find: Callable[[], RequestStatus | None], size: int, progress: Draw, results: Draw
+) -> None:
     """Draw progress and results, and redraw them while a request runs.
 
     Progress is redrawn each second, and results every few seconds.
     Both are fragments, so that an open list or a half-drawn box survives. The whole page is drawn again when the request that
-    `find` returns begins or ends. size: the number of the sweep's points.
+    `find` returns begins or ends. first_status: of this request now. size: the number of the sweep's points.
     """
-    first_status = find()
     running = first_status is not None and not first_status.is_ended
 
     def tick() -> None:

@@ -106,7 +106,7 @@ def suggest(app):
 
 
 def test_undo_takes_suggested_axes_back_and_leaves_the_model(opened):
-    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16", "search")
+    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&mode=full", "search")  # of which nothing is estimated
     suggest(app).click().run()
     assert not app.exception and app.selectbox(key="axis 1 knob").value
     app.button(key="undo").click().run()
@@ -116,7 +116,7 @@ def test_undo_takes_suggested_axes_back_and_leaves_the_model(opened):
 
 
 def test_axes_suggested_in_the_moment_in_which_another_was_chosen_are_taken(opened):
-    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16", "search")
+    app = opened("preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16&mode=full", "search")  # of which nothing is estimated
     suggest(app).click()
     app.selectbox(key="axis 0 knob").set_value("machine.num_gpus").run()
     assert not app.exception and app.selectbox(key="axis 1 knob").value
@@ -269,7 +269,7 @@ def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, finished, monkeypa
 
 
 def test_a_sampling_that_cannot_be_drawn_gets_its_sentence_and_no_button(opened):
-    app = opened(f"{QUERY}&sample=random:4", "search")
+    app = opened(f"{QUERY}&sample=random:4&mode=full", "search")
     for typed, says in ("", "number of points"), ("many", "cannot be read"), ("0", "from 1 to"):
         app.text_input(key="sampling count").set_value(typed).run()
         assert says in words(app) and not [one for one in app.button if one.key == "run"], typed
