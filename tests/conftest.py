@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -36,12 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the switches before the first test module is imported."""
     SELECTION.all = config.getoption("--all")
     if SELECTION.all and config.getoption("hypothesis_seed") is None:
-        config.option.hypothesis_seed = str(SystemRandom().randrange(10**9))
+        inherited = getattr(config, "workerinput", {}).get("seed")
+        config.option.hypothesis_seed = inherited or str(SystemRandom().randrange(10**9))
     SELECTION.seed = config.getoption("hypothesis_seed") or ""
     settings.load_profile("slow" if SELECTION.all else "test")
     if name := config.getoption("--about"):
         SELECTION.words, SELECTION.device = words_of_name(name)
     config.pluginmanager.register(Costs(config), "costs")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand a worker of xdist the seed, so that all draw the same."""
+    node.workerinput["seed"] = SELECTION.seed
 
 
 @pytest.hookimpl(trylast=True)

@@ -184,7 +184,7 @@ class RunKnobs:
     evaluations: int = knob(
         10,
         "Evaluations",
-        "Number of batches between two measurements of held-out loss and AUC.",
+        "Number of measurements of held-out loss and AUC in a run.",
         low=1,
         high=1000,
         acts="training",

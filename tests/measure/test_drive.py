@@ -1,5 +1,7 @@
 """Drives: are constants what the accesses took, is nothing left behind, and is it said where a drive cannot be measured?"""
 
+from pathlib import Path
+
 import pytest
 
 from engine.__main__ import main
@@ -31,8 +33,10 @@ def test_constants_are_those_of_the_accesses(measured, tmp_path):
 
 
 def test_a_small_file_is_measured_or_the_reason_is_said_and_nothing_is_left(tmp_path):
+    opened = {number: Path(f"/dev/fd/{number}").exists() for number in range(256)}
     found = measure_drive(tmp_path, 2, size=64 * BLOCK_BYTES * 16, rounds=1)
     assert bool(found.figures) != bool(found.notes) and not list(tmp_path.iterdir())
+    assert opened == {number: Path(f"/dev/fd/{number}").exists() for number in range(256)}, "a file is left open"
     assert all(one.value > 0 and one.low <= one.value <= one.high for one in found.figures.values())
 
 

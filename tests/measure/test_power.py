@@ -89,6 +89,9 @@ def test_counters_that_cannot_be_read_are_said(processors, zone, broken):
 def test_a_machine_without_counters_or_with_ones_that_stand_still_says_so(processors, tmp_path, monkeypatch):
     cpus = processors(idle=0.0)
     assert measure_power(lambda: cpus.spend(0.1, 0.0)) == ({}, (UNREADABLE,))
+    watts = iter((40.0, 0.0) + (40.0,) * power.SLICES)
+    monkeypatch.setattr(power, "sleep", lambda seconds: cpus.spend(seconds, next(watts)))
+    assert measure_power(lambda: cpus.spend(0.1, 50.0)) == ({}, (UNREADABLE,)), "they stood still for one slice"
     monkeypatch.setattr(power, "COUNTERS", tmp_path / "none")
     assert measure_power(lambda: pytest.fail("it was loaded")) == ({}, (UNREADABLE,))
     assert UNREADABLE.startswith("Power is not measured: ")

@@ -1,5 +1,6 @@
 """Does the instant estimate say what a full run then measures?"""
 
+import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_traffic
@@ -13,7 +14,7 @@ from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import work_done
 from engine.simulate import simulate
-from engine.validation.chance import FORM, error_bar
+from engine.validation.chance import FORM, _uneven_traffic, error_bar
 from engine.validation.validate import gaps, system_lengths
 from tests.cases import draw, each
 from tests.machines import line, ready, scenario
@@ -102,6 +103,18 @@ def test_what_stands_for_a_long_run_holds_whole_turns_and_the_runs_share_of_unli
     m = ready(scenario(name, system, **{"run.batches": batches}))
     every = schedule(m, expected_traffic(m.settled, batches))
     assert estimate(m.scenario).results[STEP] == pytest.approx(1e3 * every.steady.step, rel=0.003)
+
+
+@each(("sharding", "is_shared"), [("row-wise", True), ("table-wise", False)])
+def test_the_busiest_part_has_more_by_chance_only_where_parts_share_rows(sharding, is_shared):
+    m = ready(scenario("tiny", "all-hbm", **{"machine.num_gpus": 2, "policy.sharding": sharding}))
+    mean = expected_traffic(m.settled, 1)
+    variants = [(one.lookup_skew.item(), one.row_skew.item()) for one in _uneven_traffic(m.settled.placement, mean)]
+    if is_shared:
+        lookups, rows = (np.max(amounts) for amounts in (m.settled.placement.balance.lookups, m.settled.placement.balance.rows))
+        busiest = [1 + np.sqrt(2 * np.log(2) / amount) for amount in (lookups, rows)]
+        assert variants[0] == pytest.approx((mean.lookup_skew.item() * busiest[0], mean.row_skew.item() * busiest[1]))
+    assert variants[1:] == [(mean.lookup_skew.item(), mean.row_skew.item())] * is_shared
 
 
 def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():

@@ -1,6 +1,7 @@
 """Does a verdict hold where its outlook says that it does, and change where it says that it changes?"""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,28 @@ def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_
     some, _ = axes.AXES["lookups"].scenario_at(asked.base, 8.0)
     assert some.model.pooling == (2, 4, 2, 2), "a feature keeps its lookup"
     assert table_bytes(axes.AXES["size"].scenario_at(asked.base, 10.0)[0]) == pytest.approx(10 * GB, rel=1e-3)
+
+
+def test_a_map_computes_each_cell_at_a_border_and_no_cell_between_alike_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    def family(place: tuple[int, int]) -> str:
+        return "left" if place[0] < 6 else "right"
+
+    computed: list[tuple[int, int]] = []
+
+    def answer(*arguments: Any) -> Winner:
+        computed.append(arguments[-1])
+        return Winner("system", family(arguments[-1]), ())
+
+    monkeypatch.setattr(territory, "cell_winner", answer)
+    known = territory.extend_territory(question(model()), {}, "size", "lookups", most=3)
+    assert len(known.cells) == len(computed) == 3 and not known.is_complete
+    columns, rows = known.size
+    known = territory.extend_territory(question(model()), {}, "size", "lookups", known, most=columns * rows)
+    assert known.is_complete and len(computed) == len({*computed}) < columns * rows / 2
+    assert {place: cell.winner.family for place, cell in known.cells.items()} == {
+        (column, row): family((column, row)) for column in range(columns) for row in range(rows)
+    }
+    assert {place for place, cell in known.cells.items() if cell.answered} == {*computed}
 
 
 @pytest.mark.slow
