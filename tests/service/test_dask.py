@@ -81,7 +81,7 @@ def later(condition: object, do: object) -> Iterator[None]:
     """Do something once a condition holds, while the block runs in this thread."""
 
     def wait() -> None:
-        wait_until(condition, 60.0)  # type: ignore[arg-type]
+        wait_until(condition)  # type: ignore[arg-type]
         do()  # type: ignore[operator]
 
     thread = threading.Thread(target=wait)
