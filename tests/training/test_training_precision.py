@@ -1,18 +1,20 @@
 """Do rows and products of layers hold what their precision can, and do they learn as by definition and as in PyTorch?"""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from engine.core.hashing import Purpose, key
-from engine.scenario.storage import PRECISIONS, stored_bytes
+from engine.scenario.storage import OPTIMIZERS, PRECISIONS, stored_bytes
 from engine.training.layers import project_back
 from engine.training.loop import train
 from engine.training.optimizers import update_rows
 from engine.training.precision import pack_rows, round_to_nearest, unpack_rows
 from engine.training.products import operand
 from engine.training.weights import copy_weights, initial_weights
+from tests.cases import draw
 from tests.oracles.stochastic_rounding import rounded, words
 from tests.training.reference_dlrm import ReferenceDlrm
 from tests.training.test_training_step import relaxed_and_strict
@@ -195,8 +197,7 @@ def test_200_steps_of_a_precision_are_torchs_with_operands_rounded_and_near_its_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimizer", ["sgd", "rowwise-adagrad", "adagrad", "adam"])
-@pytest.mark.parametrize("precision", NARROW)
+@pytest.mark.parametrize(("precision", "optimizer"), draw(list(product(NARROW, OPTIMIZERS)), 5))
 def test_200_steps_are_no_further_from_torchs_than_two_of_torchs_from_each_other(precision, optimizer):
     from tests.oracles.torch_dlrm import torch_losses
 
