@@ -7,6 +7,7 @@ that the block cuts are in memory. All text formats are read through this module
 import gzip
 import os
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -107,6 +108,14 @@ class Blocks:
         if self.watch:
             self.watch(self.nbytes_read / max(self.size or self.nbytes_read, 1), f"reading {self.name}")
         return part
+
+
+def decoded_head(head: bytes, whole: bool) -> str:
+    """Return the first bytes of a UTF-8 text as text.
+
+    Unless they are the `whole` text, their end may cut a letter. Raises UnicodeDecodeError.
+    """
+    return getincrementaldecoder("utf-8")().decode(head, whole)
 
 
 def _foreign(line: bytes) -> str:

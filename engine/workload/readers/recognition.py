@@ -12,6 +12,7 @@ from ...errors import BadFile, UndescribedTable
 from ...version import PROGRAM
 from . import conversions as ways
 from . import criteo, foreign, published
+from .blocks import decoded_head
 from .conversions import Conversion
 from .layouts import AVAZU, EVENTS, KUAIRAND, MOVIELENS, TAOBAO, TAOBAO_ADS, TEXTS, YAMBDA, Layout
 from .mapping_text import has_label, mapping_text
@@ -67,7 +68,7 @@ def _published_layout(rows: FirstRows) -> Layout | None:
 def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packed: bool) -> None:
     """Raise BadFile for bytes that are no text, and for a text without columns."""
     try:
-        head[: -3 if len(head) >= HEAD else None].decode("utf-8")
+        decoded_head(head, len(head) < HEAD)
     except UnicodeDecodeError as error:
         line = 1 + head.count(b"\n", 0, error.start)
         raise foreign.encoding_refusal(f"{name}:{line}", name, head, error, packed) from error

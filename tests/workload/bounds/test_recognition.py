@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from engine.errors import BadFile
+from engine.errors import BadFile, UndescribedTable
 from engine.workload.readers import recognition, text_table, time_formats, times
 from engine.workload.readers.blocks import Blocks
 from engine.workload.readers.layouts import MOVIELENS, TAOBAO, TAOBAO_ADS
@@ -165,6 +165,17 @@ def test_a_text_is_refused_by_its_first_bytes(what: str, monkeypatch: pytest.Mon
     with pytest.raises(BadFile) as refused:
         recognition.text_layout("t", text)
     assert words in str(refused.value)
+
+
+@each("letter", ["é", "д", "点", "😀"])
+@each("before", range(4))
+def test_a_letter_cut_at_the_first_bytes_end_is_no_fault(letter: str, before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "HEAD", HEAD)
+    text = ("a" * before + f"{letter}a,b\n" + f"{letter},{letter}{letter}\n" * HEAD).encode()
+    with pytest.raises(UndescribedTable):
+        recognition.text_layout("t", text)
+    with pytest.raises(BadFile, match="is not UTF-8"):
+        recognition.text_layout("t", text[:40] + b"\xff" + text[40:])
 
 
 @each(("text", "is_criteo"), [(b"", False), (b"a,b\n1,2\n", True), (b"1\t2\n", True)])
@@ -328,16 +339,19 @@ def test_four_formats_of_an_open_time_are_named(formats: int, shown: str) -> Non
     assert f"may be {shown}" in str(refusal) and refusal.formats[-1] == f"f{formats}"
 
 
-@each(("most", "is_known"), [(1, True), (0, True), (-1, False)])
-def test_a_cell_of_each_day_is_remembered_up_to_their_most(most: int, is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@each(("most", "is_advised"), [(1, False), (2, True), (3, True)])
+def test_cells_of_each_day_tell_a_format_for_all_up_to_their_most(
+    most: int, is_advised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(times, "MOST_DAYS", most)
     reader = Times("%d/%m/%Y")
     keys(["03/04/2024"], reader)
     keys(["03/04/2024", "05/04/2024"], reader)
-    assert len(reader._days) == min(most + 1, 2)
+    assert len(reader._days) == 2
     with pytest.raises(BadFile) as refused:
-        keys(["30.04.2024"], reader)
-    assert "t:1: time='30.04.2024' does not have the format %d/%m/%Y" in str(refused.value)
+        keys(["05/04/2024", "04/30/2024"], reader)
+    assert "t:2: time='04/30/2024' does not have the format %d/%m/%Y" in str(refused.value)
+    assert ("but %m/%d/%Y reads it and all before" in str(refused.value)) == is_advised
 
 
 def test_an_empty_block_has_no_times_and_numbers_stay_numbers() -> None:

@@ -199,6 +199,9 @@ KEYS: list[tuple[list[tuple[list[int], int]], list[int] | None]] = [
     ([([LARGEST // 1000 + 1], 0), ([7], 3)], None),  # the block before is too large in the finer unit
     ([([LARGEST // 1000], 0), ([7], 3), ([7], 4)], None),
     ([([7], 6), ([7], 3)], [7000]),
+    ([([7], 6), ([7], 3), ([8], 3)], [8000]),
+    ([([2**62], 6), ([7], 3), ([1], 7)], None),
+    ([([-(2**63)], 0)], None),
 ]
 
 

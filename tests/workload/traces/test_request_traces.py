@@ -208,6 +208,35 @@ def test_rows_without_a_header_are_requests_where_next_requests_prove_it(text: s
     assert (requests.id_place(text.encode()) is not None) == CONVERTED[text]
 
 
+PROVEN = {"time": [1, 1, 2], "id": [7, 8, 7], "next": [3, -1, -1]}
+BINARY = {
+    "whole": ({}, True),
+    "a time that falls": ({"time": [1, 2, 1]}, False),
+    "a next request before": ({"next": [3, 1, -1]}, False),
+    "another's next request": ({"id": [7, 8, 9], "next": [2, -1, -1]}, False),
+    "no next request": ({"next": [-1, -1, -1]}, True),
+    "a next request that is not there": ({"next": [9, -1, -1]}, False),
+}
+
+
+@each("what", BINARY)
+def test_a_binary_trace_is_known_by_all_of_its_requests(what: str) -> None:
+    changed, is_known = BINARY[what]
+    held = np.zeros(3, peer.REQUEST)
+    for name, column in (PROVEN | {"next": [2, -1, -1], "id": [7, 7, 8]} | changed).items():
+        held[name] = column
+    held["id"][2] = held["id"][2] if "id" in changed else 7
+    assert requests.is_oracle_general(held.tobytes(), held.nbytes) == is_known
+
+
+@each(("letters", "is_known"), [(0, True), (1, True), (2, True), (3, True)])
+def test_a_letter_that_the_first_bytes_cut_is_no_fault(letters: int, is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "HEAD", 16 + letters)
+    text = ("ä\n" * 9).encode()[: 16 + letters]
+    assert (requests.id_place(text) is not None) == is_known
+    assert requests.id_place(b"\xff\n" * 9) is None
+
+
 @each(("count", "is_known"), [(1, False), (2, True)])
 def test_a_binary_trace_is_known_by_two_requests(count: int, is_known: bool) -> None:
     alone = records(count, next=np.full(COUNT, -1)).tobytes()

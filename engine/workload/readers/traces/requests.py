@@ -21,7 +21,7 @@ from ....core.arrays import Flags, Ints, Words
 from ....errors import BadFile
 from ....paths import open_regular, short_path
 from .. import conversions
-from ..blocks import GZIP, Blocks
+from ..blocks import GZIP, Blocks, decoded_head
 from ..foreign import foreign_refusal
 from ..mapped import count_touched, map_array
 from ..mapping import place
@@ -202,7 +202,7 @@ def id_place(head: bytes) -> IdPlace | None:
     `head` are the first bytes of the text. A text without such a place is no trace.
     """
     try:
-        text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")
+        text = decoded_head(head, len(head) < HEAD).removeprefix("\ufeff")
     except UnicodeDecodeError:
         return None
     rows = first_rows(head, len(head) < HEAD)
