@@ -164,7 +164,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, file:
     with archive.open(member) as packed:
         while piece := packed.read(PIECE):
             _write(path, file, piece)
-            watch(file.tell() / max(member.file_size, 1), f"unpacking {member.filename[:40]} of {path.name}")
+            watch(file.tell() / member.file_size, f"unpacking {member.filename[:40]} of {path.name}")
     _write(path, file, b"")
 
 

@@ -233,6 +233,11 @@ def test_each_event_has_a_user_and_an_id(columns: Any, in_rows: bool, words: str
         check_events(LAYOUT, block, sizes, in_rows)
 
 
+def test_pieces_of_a_text_are_ids_as_they_are() -> None:
+    block, ones = rows(user=ONES, item=["1;2", "-1", "3"], shop=["1;2", "-1", "3"]), np.ones(3, int)
+    check_events(LAYOUT, block, [ones, np.array([2, 1, 1]), np.array([2, 1, 1])], in_rows=True)
+
+
 def test_lists_of_a_row_are_equally_long_and_other_cells_hold_for_all() -> None:
     block = rows(user=ONES, item=[[1, 2], [3], [4]], shop=[[5, 6], [7], [8]])
     columns, lines = event_columns(LAYOUT, block, block.lines)

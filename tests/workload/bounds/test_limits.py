@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+from numpy.lib import format as npy
 from pyarrow import parquet as arrow_parquet
 
 from engine.errors import BadFile
@@ -260,6 +261,45 @@ def test_a_disk_may_have_just_the_room_for_an_array(excess: int, tmp_path: Path,
 def test_first_rows_are_no_more_than_there_are(count: int, rows: int, tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", a=NUMBERS)
     assert zipped.first_rows(tmp_path / "t.npz", "a", count).tolist() == NUMBERS[:rows, None].tolist()
+
+
+def test_first_rows_have_all_columns_but_for_an_array_by_column(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", a=NUMBERS.reshape(20, 3), b=np.asfortranarray(NUMBERS.reshape(20, 3)))
+    assert zipped.first_rows(tmp_path / "t.npz", "a", 2).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert zipped.first_rows(tmp_path / "t.npz", "b", 2).tolist() == [[0], [3]]
+
+
+@each(
+    ("shape", "order", "by_column"),
+    [((3,), False, False), ((3,), True, False), ((3, 2), True, True), ((3, 2), False, False), ((), False, False)],
+)
+def test_a_header_says_the_order_of_two_axes(shape: tuple[int, ...], order: bool, by_column: bool) -> None:
+    text = io.BytesIO()
+    npy.write_array_header_1_0(text, {"descr": "<i8", "fortran_order": order, "shape": shape})
+    text.seek(0)
+    found = zipped.read_header(text, "t")
+    assert (found.shape, found.by_column, found.size) == (shape, by_column, 8 * int(np.prod(shape)))
+    assert found.nbytes == len(text.getvalue())
+
+
+@each(("shape", "is_read"), [((0,), True), ((-1,), False), ((3, -1), False), ((-1, 3), False)])
+def test_an_array_has_no_negative_axis(shape: tuple[int, ...], is_read: bool) -> None:
+    text = io.BytesIO()
+    npy.write_array_header_1_0(text, {"descr": "<i8", "fortran_order": False, "shape": shape})
+    text.seek(0)
+    if is_read:
+        assert zipped.read_header(text, "t").size == 0
+    else:
+        with pytest.raises(BadFile, match="which is impossible"):
+            zipped.read_header(text, "t")
+
+
+def test_unpacking_tells_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipped, "PIECE", 152)  # a quarter of the header and 60 numbers
+    np.savez_compressed(tmp_path / "t.npz", a=NUMBERS)
+    shares: list[float] = []
+    zipped.archive_array(tmp_path / "t.npz", "a", lambda share, words: shares.append(share))
+    assert shares == [0.25, 0.5, 0.75, 1.0]
 
 
 DAY_LIMITS = {"MOST_FIELDS": 4, "MOST_LOOKUPS": 18}  # of the day's four fields of 3, 2, 1 and 12 ids

@@ -58,6 +58,16 @@ def test_what_is_longer_than_foretold_leaves_the_disk_its_room(
         assert plain.getvalue() == b"x" * needed + b"more"
 
 
+def test_a_piece_is_written_whole_in_however_many_parts(tmp_path: Path) -> None:
+    class Slow(io.BytesIO):
+        def write(self, part: Any) -> int:
+            return super().write(part[:3])
+
+    plain = Slow()
+    unpacking._write(plain, b"12345678", tmp_path, 100)
+    assert plain.getvalue() == b"12345678"
+
+
 def test_a_full_disk_is_no_matter_within_what_was_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "_free_nbytes", lambda folder: 0)
     plain = io.BytesIO(b"x" * 100)
@@ -74,6 +84,8 @@ def test_a_full_disk_is_no_matter_within_what_was_foretold(tmp_path: Path, monke
         (0, 100, False, 0),
         (1, 92, True, 0),  # one file of 9 bytes makes room for another
         (1, 91, False, 1),
+        (1, 100, True, 0),
+        (1, 101, True, 1),
         (2, 92, True, 1),
         (2, 83, True, 0),
         (2, 82, False, 2),
@@ -139,6 +151,8 @@ TENSORS: dict[str, tuple[Tensor, int]] = {  # tensors of a storage of three numb
     "a row": (Tensor(INT, 0, (1, 2), (2, 1)), 1),
     "a row of other strides": (Tensor(INT, 0, (1, 2), (1, 1)), -1),
     "short numbers": (Tensor(INT._replace(kind=np.dtype(np.int32)), 4, (2,), (1,)), 2),
+    "all bytes": (Tensor(INT._replace(kind=np.dtype(np.uint8)), 0, (24,), (1,)), 2),
+    "a byte more": (Tensor(INT._replace(kind=np.dtype(np.uint8)), 0, (25,), (1,)), -1),
     "beyond 64 bits": (Tensor(INT, 0, WRAPPED, (WRAPPED[1], 1)), -1),
 }
 
@@ -197,6 +211,21 @@ def test_a_storage_has_its_five_parts(pid: Any, is_read: bool) -> None:
     else:
         with pytest.raises(BadFile, match="a storage of unknown form"):
             unpickler.persistent_load(pid)
+
+
+@each(
+    ("module", "name", "is_known"),
+    [("torch", "LongStorage", True), ("torch", "load", False), ("os", "int64", False),
+     ("torch._utils", "_rebuild_tensor_v2", True), ("torch._utils", "_rebuild", False), ("torch", "_rebuild_tensor_v2", False), ("collections", "OrderedDict", True),
+     ("collections", "Counter", False)],
+)  # fmt: skip
+def test_a_pickle_names_what_rebuilds_tensors_alone(module: str, name: str, is_known: bool) -> None:
+    unpickler = torch_save._Unpickler(io.BytesIO())
+    if is_known:
+        assert unpickler.find_class(module, name)
+    else:
+        with pytest.raises(BadFile, match=f"asks for {module}"):
+            unpickler.find_class(module, name)
 
 
 @each("excess", [0, 1])

@@ -199,6 +199,9 @@ CONVERTED = {
     f"1,7,{-(2**63)},-1\n1,8,4,-1\n": True,
     f"1,7,{-(2**63) - 1},-1\n1,8,4,-1\n": False,
     f"1,7,{'9' * 5000},-1\n1,8,4,-1\n": False,  # more digits than Python converts
+    f"1,7,{'0' * 20},-1\n1,8,4,-1\n": True,
+    f"1,7,{'0' * 21},-1\n1,8,4,-1\n": False,
+    "1,7,4,2\n1,8,4,1\n1,7,4,-1\n": False,  # one of two does not come later
     "1,7,4,-1,0\n1,8,4,-1,0\n": False,  # of five columns,
 }
 
