@@ -114,6 +114,7 @@ CURVES: list[tuple[list[Any], list[Any], str]] = [
     ([0.1, 0.2, 0.3], [100, 100], "gives 3 loads and 2 latencies"),
     ([0.2, 0.2], [100, 200], "that do not rise"),
     ([0.2, 0.1], [100, 300], "that do not rise"),
+    ([0.1, 0.3, 0.2], [100, 100, 300], "that do not rise"),
     ([0.1, 0.2], [0, 100], "that begin at 0"),
     ([0.25, 0.5], [100, 51], ""),
     ([0.25, 0.5], [100, 50], "has fewer accesses in flight"),

@@ -183,7 +183,7 @@ def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any
 
 def _numbers(path: Path | str, quantity: Quantity, key: str, table: Table) -> tuple[float, str, float, float]:
     """Return value, unit, low and high."""
-    maximum = min(MAX_NUMBER, upper_limit(quantity.name, quantity.unit))
+    maximum = upper_limit(quantity.name, quantity.unit)
     for word in NUMBERS:
         number, lowest_text = table[word], _range_start(quantity)
         is_number = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
