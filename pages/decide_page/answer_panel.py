@@ -33,6 +33,7 @@ from pages.ui.page_link import script
 from pages.ui.plain import escape_markdown
 
 MAX_LETTERS = 2000
+COMPARING = "Emberpool is comparing all systems on machines that can be built."
 
 
 def best_known_verdict(quick_search: Future[Verdict], whole_search: Future[Verdict] | None) -> Verdict | None:
@@ -62,7 +63,7 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
     if refusal:
         answer.show("No verdict", [refusal])
     elif verdict is None:
-        answer.show("What should I build?", ["Emberpool is comparing all systems on machines that can be built."])
+        answer.show("What should I build?", [COMPARING])
     else:
         _draw(verdict, bands, cases)
 

@@ -282,15 +282,21 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
     yardstick_lines = yardsticks_future.result()
     line = yardstick_lines.regression[-1][1]
     st.markdown(escape_markdown(yardstick_sentence(auc, line, falls, error, rises)))
+    st.caption(yardstick_note(yardstick_lines))
+
+
+def yardstick_note(yardstick_lines: Yardsticks) -> str:
+    """Return what a run's yardsticks are, and the AUC of each."""
+    line, error = yardstick_lines.regression[-1][1], yardstick_lines.regression_error
     teacher = with_error(yardstick_lines.teacher, yardstick_lines.teacher_error)
     teacher_sentence = (
         f" The model that generated the clicks reaches {teacher}; no trained model can be better."
         if yardstick_lines.teacher
         else ""
     )
-    st.caption(
+    return (
         "A logistic regression with one weight a row, trained on the same batches, ends at an AUC of "
-        f"{with_error(line, yardstick_lines.regression_error)} (Adagrad with the best of four learning rates, "
+        f"{with_error(line, error)} (Adagrad with the best of four learning rates, "
         f"{exact(yardstick_lines.rate)}). A model above it has learned from products of features.{teacher_sentence}"
         " All are judged on the same held-out samples, so they share a large part of their errors."
     )

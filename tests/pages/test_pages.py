@@ -16,7 +16,7 @@ from engine.store import result_rows
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import open_store as opened_store
 from engine.sweep import links
-from engine.training.yardsticks import yardsticks
+from engine.training.yardsticks import Yardsticks, yardsticks
 from pages.answers import estimates
 from pages.design_page import training_panel
 from pages.shell import frame
@@ -332,8 +332,8 @@ def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that
     apps.ANSWERS.found()
     app.run()
     found = yardsticks(scenario)
-    line = f"ends at {found.regression[-1][1]:.3f} ± {found.regression_error:.3f} (Adagrad"
-    assert line in notes(app) and f"reaches {found.teacher:.3f} ± {found.teacher_error:.3f};" in notes(app)
+    note = training_panel.yardstick_note(found)
+    assert note in notes(app) and f"{found.regression[-1][1]:.3f} ± " in note and f"{found.teacher:.3f} ± " in note
     said = [text.value for text in app.markdown if "logistic regression" in text.value]
     assert len(said) == 1 and said[0].startswith("This run ends at an AUC of 0.") and " ± 0.006, " in said[0]
     layers = [json.loads(chart.proto.spec).get("layer", ()) for chart in app.get("vega_lite_chart")]
@@ -352,6 +352,13 @@ def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
     assert "0.0500 below" in training_panel.yardstick_sentence(
         0.69, 0.74
     ) and "Learning rate" in training_panel.yardstick_sentence(0.69, 0.74)
+
+
+def test_the_note_on_the_yardsticks_says_the_auc_of_each_with_its_error():
+    note = training_panel.yardstick_note(Yardsticks(((10, 0.5), (20, 0.75)), 0.1, 0.8, 0.007, 0.006))
+    assert "ends at an AUC of 0.750 ± 0.007 (Adagrad with the best of four learning rates, 0.1)" in note
+    assert "The model that generated the clicks reaches 0.800 ± 0.006;" in note
+    assert "reaches" not in training_panel.yardstick_note(Yardsticks(((20, 0.75),), 0.1, None))
 
 
 @pytest.mark.slow

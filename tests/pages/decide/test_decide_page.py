@@ -14,7 +14,7 @@ from engine.analysis.verdict.report.asked import read_question
 from engine.analysis.verdict.report.sentences import headline
 from engine.sweep import links
 from pages.answers import later
-from pages.decide_page import decide_tables, form, map_panel, questions
+from pages.decide_page import answer_panel, decide_tables, form, map_panel, questions
 from tests import apps
 from tests.analysis.verdict.test_decide import FEW, SOME, model
 
@@ -41,7 +41,7 @@ def _tipping(verdict: Verdict) -> Iterator[TippingPoint]:
 @pytest.mark.slow
 def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: None) -> None:
     app = apps.opened("decide", QUERY)
-    assert not app.exception and "are being compared" in apps.text(app.markdown)
+    assert not app.exception and answer_panel.COMPARING in apps.text(app.markdown)
     for _ in range(6):
         apps.ANSWERS.found()
         app.run()
