@@ -223,7 +223,7 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
     monkeypatch.setattr(training_panel.st, "caption", said.append)
     monkeypatch.setattr(training_panel.session, "scenario", lambda: fields)
     (beside := Future()).set_exception(late)
-    training_panel._note(beside, 0.5, False)
+    training_panel._note(beside, 0.5, falls=False, error=None, rises=True)
     assert "own.csv" in said[0] and SECRET not in said[0]
 
 
