@@ -138,7 +138,8 @@ def _draw_chip(path: str) -> None:
 def chip_text(knob: Knob, setting: Any) -> str:
     """Return a knob's value as text for a chip.
 
-    A number has all its digits, in groups, so that it reads back as the same number. A long list is counted, a long text cut.
+    A number has all its digits, in groups, so that it reads back as the same number. A name is whole too. A long list is counted,
+    a long free text cut.
     """
     if isinstance(setting, tuple):
         is_numbers = all(isinstance(part, int | float) for part in setting)
@@ -147,7 +148,7 @@ def chip_text(knob: Knob, setting: Any) -> str:
     if isinstance(setting, int | float) and not isinstance(setting, bool):
         return in_groups(setting)
     text = _shown(knob, setting)
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+    return f"{text[:MOST_LETTERS]}…" if knob.kind == "text" and len(text) > MOST_LETTERS else text
 
 
 def _shown(knob: Knob, setting: Any) -> str:

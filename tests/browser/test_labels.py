@@ -79,6 +79,11 @@ def looked_at(page, server, look):
         wait_for_page(page)
     if look.sections:
         open_sections(page)
+    wait_for_all(page, look)
+
+
+def wait_for_all(page, look):
+    """Wait until as many charts are drawn as the look has; a window of another width draws them again."""
     page.wait_for_function(
         "least => document.querySelectorAll('[data-testid=stVegaLiteChart] .marks').length >= least",
         arg=look.charts,
@@ -96,7 +101,7 @@ def test_every_label_is_whole_inside_its_picture_and_apart_from_others(server, v
         looked_at(page, server, look)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": HEIGHT})
-            wait_for_charts(page)
+            wait_for_all(page, look)
             shown = pictures(page)
             named = [picture for picture in shown if not picture.name.startswith("strip")]  # most strips have no words
             assert len(shown) >= look.charts and all(picture.labels for picture in named)

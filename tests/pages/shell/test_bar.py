@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
-from pages.shell.bar import chip_text
+from pages.shell.bar import MOST_LETTERS, chip_text
 from tests import apps
 from tests.cases import examples
 from tests.strategies import knob_values
@@ -60,6 +60,13 @@ def test_a_chip_reads_back_as_the_value_of_its_knob(data):
     knob = data.draw(st.sampled_from(list(KNOBS.values())))
     setting = data.draw(knob_values(knob))
     _assert_reads_back(knob, chip_text(knob, setting), setting)
+
+
+def test_a_name_stands_whole_in_its_chip():
+    names = [(knob, name) for knob in KNOBS.values() if knob.kind == "choice" for name in knob.allowed]
+    assert max(len(name) for _, name in names) > MOST_LETTERS
+    for knob, name in names:
+        assert chip_text(knob, name) == name
 
 
 def test_neighbours_in_a_range_have_chips_of_their_own():
