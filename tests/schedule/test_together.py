@@ -32,12 +32,12 @@ AXES = {
     "policy.mlp_staleness_bound_batches": list(range(POINTS)),
     "run.batches": [100 * n + 7 for n in range(1, 1 + POINTS)],
 }
-CHANGES_WITH = {"model.embedding_dim": {"model.interaction": "concat"}}
 
 
 def points_along(base, path):
-    """Return scenarios that differ in one knob."""
-    return [with_values(base, {path: value} | CHANGES_WITH.get(path, {})) for value in AXES[path]]
+    """Return scenarios that differ in one knob; dot products would fix the width of the tables."""
+    others = {"model.interaction": "concat"} if (path, base.model.interaction) == ("model.embedding_dim", "dot") else {}
+    return [with_values(base, {path: value} | others) for value in AXES[path]]
 
 
 def planned_together(points):
