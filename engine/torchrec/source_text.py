@@ -16,7 +16,7 @@ from ..errors import BadInput
 
 MAX_CHARACTERS = 4 * 2**20  # of a text: 10,000 tables as TorchRec prints them
 MAX_TOKENS = 20_000  # of one call
-COMMENT_WINDOW = 200  # characters before a call in which a comment that it stands in may begin
+COMMENT = re.compile(r"[^\S\n]*#")  # the start of a line that is one
 MAX_DEPTH = 20  # brackets in an argument that is read
 MAX_NUMBER = 10**18  # of a number that arithmetic makes
 TOKEN = re.compile(
@@ -87,11 +87,11 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
     Raises BadInput for a call without an end, or a call that is too long.
     """
     start = re.compile(rf"\b({'|'.join(names)})\s*\(")
-    place, number = 0, 0
+    place, line, number = 0, 0, 0
     while match := start.search(text, place):
+        line = max(line, text.rfind("\n", place, match.start()) + 1)
         place = match.end()
-        line_start = text[max(0, match.start() - COMMENT_WINDOW) : match.start()].rpartition("\n")[2].strip()
-        if line_start.startswith("#") or line_start.endswith("class"):
+        if COMMENT.match(text, line) or text[max(line, match.start() - 10) : match.start()].rstrip().endswith("class"):
             continue
         number += 1
         tokens, place = _call_tokens(text, place, f"{match[1]} number {count(number)}")

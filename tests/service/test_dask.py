@@ -153,7 +153,7 @@ def test_the_commands_of_the_document_work_in_new_shells_and_give_the_local_tabl
         assert Path(f"{table}.local").read_bytes() == table.read_bytes()
         serve = [sys.executable, "-m", "engine", "serve", "--cluster", address, "--store", str(served)]
         started.append(subprocess.Popen(serve, cwd=ROOT, start_new_session=True))
-        wait_until(lambda: served.exists() and is_owned(served), START_SECONDS)
+        wait_until(lambda: served.exists() and is_owned(served))
         joined = ["sweep", "--preset", "tiny", "--estimate", "--axis", "data.seed=1,2", "--csv", "-", "--store", str(served)]
         joined.append("--cluster")
         assert main([*joined, address]) == 0 and main([*joined, "tcp://127.0.0.1:9"]) == 2

@@ -171,6 +171,18 @@ def test_tables_that_python_prints_are_read_back(tables: list[TorchRecTable]) ->
     assert read_tables(f"[{', '.join(printed)}]").tables == tuple(tables)
 
 
+def test_a_sign_of_comments_in_a_name_hides_no_table_however_far_the_next_one_stands() -> None:
+    names = [f"#{number}" for number in range(40)]
+    for blanks in range(0, 220, 7):  # the next table stands so far behind the name
+        calls = [
+            f"EmbeddingBagConfig(name={name!r}, feature_names=[{name!r}],{' ' * blanks}num_embeddings=3, embedding_dim=4)"
+            for name in names
+        ]
+        assert [table.name for table in read_tables(f"[{', '.join(calls)}]").tables] == names
+    commented = "\n".join(("[", *(f"  # {call}," if number % 2 else f"  {call}," for number, call in enumerate(calls)), "]"))
+    assert [table.name for table in read_tables(commented).tables] == names[::2]
+
+
 def test_pooling_factors_come_by_feature_or_by_table_and_are_one_elsewhere() -> None:
     assert read_pooling("{}", TABLES) == ((1.0,), (1.0, 1.0), (1.0,))
     assert read_pooling('{"f0": 27.4, "f2": 3, "it\'s": 2}', TABLES) == ((27.4,), (1.0, 3.0), (2.0,))
