@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyarrow import parquet
 from engine import api
 from engine.api.column_mapping import toml
 from engine.api.data_files import data_file
+from engine.paths import short_path
 from tests.cases import each
 
 SIZE = 4000
@@ -162,12 +164,12 @@ def test_a_frame_is_fitted() -> None:
             "Column 'shop' of data has whole numbers and missing values, so it may be ids or a de",
         ),
         # pandas 2 does not give a Series to Arrow, and has no type for texts of no rows.
-        (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame|of type Series, is no data"),
+        (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame|of type Series, is not data; its columns have no names"),
         (log()[["clicked", "age"]], "has no column of ids except 'clicked'"),
         (pd.concat([log(), log()[["user"]]], axis=1), "has several columns with the name 'user'"),
         (log().assign(item=[{1}, "a"] * (SIZE // 2)), "cannot be read as a table"),
         (log().assign(clicked=7), "data, row 1: clicked=7 is not a label; write 0 or 1"),
-        (log().iloc[:0], "data has 0 samples|'item' of data is of type null, neither ids nor numbers"),
+        (log().iloc[:0], "data has 0 samples|'item' of data has type null, which is neither ids nor numbers"),
     ],
 )
 def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
@@ -263,7 +265,8 @@ def nowhere(folder: Path, kind: str) -> tuple[str, str]:
     if kind == "pipe":
         os.mkfifo(file)
     said = {"folder": "it is a directory", "pipe": "it is a pipe", "home": "No such file"}
-    return f"~/{file.name}" if kind == "home" else str(file), f"^{file} cannot be read: {said.get(kind, 'No such file')}"
+    shown = re.escape(short_path(file))
+    return f"~/{file.name}" if kind == "home" else str(file), f"^{shown} cannot be read: {said.get(kind, 'No such file')}"
 
 
 @pytest.mark.parametrize("kind", ["nothing", "folder", "pipe", "home"])

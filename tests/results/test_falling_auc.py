@@ -15,7 +15,6 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.workload.readers.formats import digest_of
-from pages.design_page import training_panel
 from tests.cases import each
 
 TINY = preset("tiny").scenario
@@ -153,9 +152,3 @@ def test_generated_data_are_never_repeated_so_that_its_passes_are_not_advised() 
     assert falling_auc.falling_auc_advice(training, TINY).endswith(
         ": train fewer batches, 40 of them, or lower Learning rate to 0.01 and Embedding learning rate to 0.01."
     )
-
-
-def test_more_batches_are_advised_only_where_the_last_auc_is_the_highest() -> None:
-    sentences = [training_panel.yardstick_sentence(0.68, 0.72, rises=rises) for rises in (True, False)]
-    assert ["train more batches" in sentence for sentence in sentences] == [True, False]
-    assert all("change Optimizer" in sentence for sentence in sentences)

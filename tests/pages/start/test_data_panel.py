@@ -207,6 +207,7 @@ def test_where_auc_falls_the_advice_is_fewer_passes_and_not_more_batches():
     assert "fewer batches" in falling_auc.falling_auc_advice(training, scenario)
     assert "more batches" not in training_panel.yardstick_sentence(0.68, 0.72, True)
     assert "more batches" in training_panel.yardstick_sentence(0.68, 0.72, False)
+    assert all("change Optimizer" in training_panel.yardstick_sentence(0.68, 0.72, rises) for rises in (True, False))
     assert (
         falling_auc.falling_auc_advice(training[:2], scenario, 50_000)
         == ""

@@ -159,7 +159,7 @@ def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted:
     try:
         file = decode("damaged", CSV[:at] + inserted + CSV[at + removed :])
     except BadFile as error:
-        assert str(error).startswith("damaged") and "cannot be read" not in str(error)
+        assert str(error).startswith("damaged") and "damaged cannot be read" not in str(error)
     else:
         assert np.isfinite(file.dense).all() and set(file.labels.tolist()) <= {0.0, 1.0}
 
