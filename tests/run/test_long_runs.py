@@ -2,19 +2,23 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from engine.core.graph import TaskGraph
 from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule import averages, course
 from engine.schedule.machine import schedule
+from engine.schedule.timeline import timeline
 from engine.simulate import simulate
 from engine.store.result_rows import result_text
 from tests.cases import each
 from tests.machines import counted_flow, ready
+from tests.schedule.drawn import BENCH, GRAPHS, lasting
 
 BATCHES = 700
 MANY_BATCHES, BYTES_PER_BATCH = 200_000, 210  # 200 MiB for a million batches
@@ -59,6 +63,21 @@ def test_a_log_over_many_batches_is_the_same_in_parts(bound: int) -> None:
         np.testing.assert_array_equal(parts.course.staleness, whole.course.staleness)
         assert parts.steady == whole.steady and parts.makespan == whole.makespan
         assert len(averages.enter_demands.signatures) == 1, "a long run compiles no kernel of its own"
+
+
+@each("drawn", GRAPHS)
+def test_tasks_that_wait_in_any_queue_are_the_same_in_parts(drawn: Callable[[np.random.Generator], TaskGraph]) -> None:
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        graph = drawn(rng)
+        asked = lasting(graph, rng.uniform(1.0, 2.0, (200, len(graph.tasks)))), BENCH, 200
+        whole = timeline(*asked)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            hold(monkeypatch, 48)
+            parts = timeline(*asked)
+            for name in ("start", "end"):
+                np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+            np.testing.assert_array_equal(parts.course.staleness, whole.course.staleness)
 
 
 @pytest.mark.slow

@@ -117,6 +117,22 @@ def test_the_busiest_part_has_more_by_chance_only_where_parts_share_rows(shardin
     assert variants[1:] == [(mean.lookup_skew.item(), mean.row_skew.item())] * is_shared
 
 
+@each("batch_size", [8, 2048])
+def test_the_error_bar_knows_that_a_cache_smaller_than_a_batch_keeps_the_last_tables_rows(batch_size):
+    """Popular tables come last: the cache holds more rows that the next batch uses than it does on average."""
+    knobs = {"model.num_tables": 4, "model.num_embeddings": (40_000, 4000, 400, 50), "data.popularity": "uniform"}
+    knobs |= {
+        "model.pooling": 4,
+        "policy.cache_load_factor": 0.05,
+        "data.batch_size": batch_size,
+        "run.batches": 300 if batch_size == 8 else 40,
+    }
+    s = scenario("tiny", "ssd", **knobs)
+    told, ran = (one.results[STEP] for one in (estimate(s), simulate(s)))
+    assert abs(100 * (told / ran - 1)) <= error_bar(s)[STEP]
+    assert (100 * (told / ran - 1) > FORM) == (batch_size > 8)
+
+
 def test_the_error_bar_is_what_a_miss_more_in_few_batches_would_cost():
     few, many = (error_bar(scenario("tiny", "bagpipe", **{"run.batches": batches}))[STEP] for batches in (30, 3000))
     assert few - FORM > 5 * (many - FORM) > 0  # three deviations of some 4, and of some 400 misses

@@ -1,26 +1,21 @@
 """Does an independent SimPy model agree on every start and end, and do exposed seconds sum to the step?"""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.graph import Task, TaskGraph
-from engine.core.work import Stream
-from engine.hardware.device import Device
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import timeline
 from tests.cases import each, examples
 from tests.machines import every_machine, flow, ready, task_graph, uneven
 from tests.oracles import simpy_machine
-from tests.schedule.drawn import GRAPHS, demand
+from tests.schedule.drawn import BENCH, GRAPHS, demand, lasting
 
 BATCHES = 16
 MACHINES = dict(every_machine())
 every = each("name", MACHINES, few=48)
-BENCH = {"bench": Device("bench", "A bench", {Stream: lambda rates, work: work.nbytes})}  # a byte takes a second
 
 
 def plan(name):
@@ -76,13 +71,6 @@ def random_graphs(draw):
     if log and draw(st.booleans()):
         tasks.append(Task("beside", "Other", (demand(draw(lanes)),), ("entry",), ("log",)))
     return TaskGraph(tuple(tasks))
-
-
-def lasting(graph, times):
-    """Return the graph with tasks that take `times`, (N, K) seconds."""
-    works = [Stream(times[:, k]) for k in range(len(graph.tasks))]
-    pairs = zip(graph.tasks, works, strict=True)
-    return TaskGraph(tuple(replace(task, demands=(replace(task.demands[0], work=work),)) for task, work in pairs))
 
 
 def _no_photo_finish(graph, times):
