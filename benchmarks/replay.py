@@ -11,9 +11,9 @@ BATCHES = 10_000  # of one id, served by one call of LFU
 
 
 def lru(ids: Ints, rows: int, capacity: int) -> int:
-    """Return the misses of LRU; the result does not depend on the size of batches."""
+    """Return the misses of LRU with batches of one id each."""
     counts = np.zeros(index.COUNTS, dtype=np.int64)
-    product_lru.serve_batch(product_lru.no_rows(capacity), ids, counts)
+    product_lru.serve_batches(product_lru.no_rows(capacity), ids, 1, counts)
     return int(counts[index.MISSES])
 
 

@@ -2,8 +2,8 @@
 
 The pass computes the stack distance of each lookup (Mattson et al., 1970): the number of different rows that were used since the
 last use of the lookup's row, including this row. A cache hits if its capacity is at least this distance. On a line of time, a
-bit marks the last use of each row, and a Fenwick tree over words of 64 bits counts the bits after a time. A row that is fetched
-during a batch was not held when the batch began, so its later lookups in the batch count as missed, too.
+bit marks the last use of each row, and a Fenwick tree over words of 64 bits counts the bits after a time. A cache that serves
+batches holds, when a batch begins, the rows used last before it: there, distances end where the batch begins.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     num_counted = sum(map(len, all_batches[unseen:]))
     if not any(map(len, all_batches)):
         return HitCurve(0, np.zeros(1, dtype=np.int64))
-    stack = stack_distances(all_batches)
+    stack = stack_distances(all_batches, one_by_one=True)
     depths = stack.depths[len(stack.depths) - num_counted :]
     return HitCurve(num_counted, np.cumsum(np.bincount(depths[depths != NEVER_USED], minlength=int(stack.rows[-1]) + 1)))
 
@@ -59,22 +59,20 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
 class StackDistances(NamedTuple):
     """The stack distances of a run's lookups.
 
-    depths: for each lookup, the smallest capacity with which it hits.
-    batch_depths: for each lookup, the smallest capacity with which it and all earlier lookups of its row in its batch hit.
+    depths: for each lookup, the smallest capacity with which it hits; negative for further lookups of a row in its batch.
     batch_starts: `batch_starts[n]` is the index of the first lookup of batch n.
     rows: number of different rows used up to the end of each batch.
     """
 
     depths: NDArray[np.int32]
-    batch_depths: NDArray[np.int32]
     batch_starts: Ints
     rows: Ints
 
 
-def stack_distances(batches: Sequence[Ints]) -> StackDistances:
+def stack_distances(batches: Sequence[Ints], one_by_one: bool = False) -> StackDistances:
     """Return the stack distances of every lookup of `batches`.
 
-    At least one batch must have lookups.
+    They are those when the lookup's batch begins or, `one_by_one`, when its turn comes. At least one batch must have lookups.
     """
     ids = np.concatenate(batches)
     if ids.max() > MAX_DENSE_ID:
@@ -83,25 +81,24 @@ def stack_distances(batches: Sequence[Ints]) -> StackDistances:
         room = np.full(1 << bits, EMPTY_SLOT), np.empty(1 << bits, dtype=np.int32), np.uint64(64 - bits)
         ids = _numbered(ids, *room, np.empty_like(ids))
     starts = np.cumsum([0, *map(len, batches)])
-    depths, batch_depths = np.empty((2, len(ids)), dtype=np.int32)
-    rows = np.zeros(len(batches), dtype=np.int64)
-    last_use = np.zeros((2, int(ids.max()) + 1), dtype=np.int32)
+    depths, rows = np.empty(len(ids), dtype=np.int32), np.zeros(len(batches), dtype=np.int64)
+    last_use = np.zeros(int(ids.max()) + 1, dtype=np.int32)
     words = len(ids) // 64 + 1  # words of the line of time, and of the tree over it
-    _measure(
-        ids, starts, last_use, np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64), depths, batch_depths, rows
-    )
-    return StackDistances(depths, batch_depths, starts[:-1], rows)
+    tree = np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64)
+    _measure(ids, starts, one_by_one, last_use, *tree, depths, rows)
+    return StackDistances(depths, starts[:-1], rows)
 
 
 def moved_rows(stack: StackDistances, capacity: int) -> Floats:
     """Return the row moves of an LRU cache of `capacity` rows for each batch, (3, N).
 
-    The rows are: missed lookups; evicted rows; lookups of rows not held when the batch began. No batch may be empty.
+    The rows are: missed rows; evicted rows; lookups of missed rows. No batch may be empty.
     """
-    misses = np.add.reduceat(stack.depths > capacity, stack.batch_starts, dtype=np.int64)
-    missed_lookups = np.add.reduceat(stack.batch_depths > capacity, stack.batch_starts, dtype=np.int64)
-    fetched = np.diff(np.minimum(stack.rows, capacity), prepend=0) if capacity else misses
-    return np.array([misses, misses - fetched if capacity else misses, missed_lookups], dtype=np.float64)
+    misses, missed_lookups = (
+        np.add.reduceat(depths > capacity, stack.batch_starts, dtype=np.int64) for depths in (stack.depths, np.abs(stack.depths))
+    )
+    fetched = np.diff(np.minimum(stack.rows, capacity), prepend=0)
+    return np.array([misses, misses - fetched, missed_lookups], dtype=np.float64)
 
 
 @entry_kernel
@@ -122,24 +119,26 @@ def _numbered(ids: Ints, slots: Ints, row_numbers: Slots, shift: np.uint64, numb
 
 @entry_kernel
 def _measure(
-    ids: Ints, starts: Ints, last_use: Slots, word: Words, tree: Ints, depths: Slots, batch_depths: Slots, rows: Ints
+    ids: Ints, starts: Ints, one_by_one: bool, last_use: Slots, word: Words, tree: Ints, depths: Slots, rows: Ints
 ) -> None:
-    """Fill `depths`, `batch_depths` and `rows`.
-
-    `last_use`: each row's last use, counted from 1, and the largest distance of its uses in that batch, (2, rows).
-    """
+    """Fill `depths` and `rows`; `last_use` has each row's last use, counted from 1, (rows,)."""
     num_unique = 0
     for n in range(len(starts) - 1):
-        for i in range(starts[n], starts[n + 1]):
-            last_time, depths[i] = np.int64(last_use[0, ids[i]]) - 1, NEVER_USED
-            if last_time < 0:
-                num_unique += 1
-            else:
-                depths[i] = num_unique - _marked_before(last_time, word, tree)
-                _flip(last_time, -1, word, tree)
-            _flip(i, 1, word, tree)
-            batch_depths[i] = depths[i] if last_time < starts[n] else max(depths[i], last_use[1, ids[i]])
-            last_use[0, ids[i]], last_use[1, ids[i]] = i + 1, batch_depths[i]
+        for start in range(starts[n], starts[n + 1], 1 if one_by_one else max(starts[n + 1] - starts[n], 1)):
+            end = start + 1 if one_by_one else starts[n + 1]
+            for i in range(start, end):
+                last_time = np.int64(last_use[ids[i]]) - 1
+                depths[i] = num_unique - _marked_before(last_time, word, tree) if last_time >= 0 else NEVER_USED
+            for i in range(start, end):
+                last_time = np.int64(last_use[ids[i]]) - 1
+                if last_time < 0:
+                    num_unique += 1
+                else:
+                    _flip(last_time, -1, word, tree)
+                if last_time >= start:
+                    depths[i] = -depths[i]
+                _flip(i, 1, word, tree)
+                last_use[ids[i]] = i + 1
         rows[n] = num_unique
 
 

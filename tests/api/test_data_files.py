@@ -164,7 +164,10 @@ def test_a_frame_is_fitted() -> None:
             "Column 'shop' of data has whole numbers and missing values, so it may be ids or a de",
         ),
         # pandas 2 does not give a Series to Arrow, and has no type for texts of no rows.
-        (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame|of type Series, is not data; its columns have no names"),
+        (
+            log()["user"],
+            r"cannot be read as a table \(.*\); give a pandas.DataFrame|of type Series, is not data; its columns have no names",
+        ),
         (log()[["clicked", "age"]], "has no column of ids except 'clicked'"),
         (pd.concat([log(), log()[["user"]]], axis=1), "has several columns with the name 'user'"),
         (log().assign(item=[{1}, "a"] * (SIZE // 2)), "cannot be read as a table"),

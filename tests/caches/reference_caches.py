@@ -91,8 +91,13 @@ def counted_in_sets(batches: Iterable[Sequence[int]], ways: int, sets: int, set_
 
 
 def cache_misses(batches: Iterable[Ints], rows: float) -> Floats:
-    """Return the lookups of each batch that miss the engine's own LRU cache of so many rows, empty at first."""
-    return np.array([counts[MISSES] for _, counts in followed(lru, lru.no_rows(int(rows)), batches)], dtype=np.float64)
+    """Return the lookups of each batch that miss the engine's LRU cache of so many rows, empty at first, one by one."""
+    cache, missed = lru.no_rows(int(rows)), []
+    for ids in batches:
+        counts = np.zeros(COUNTS, dtype=np.int64)
+        cache = lru.serve_batches(cache, ids, 1, counts)
+        missed.append(counts[MISSES])
+    return np.array(missed, dtype=np.float64)
 
 
 def followed(policy, cache, batches: Iterable[Ints]):

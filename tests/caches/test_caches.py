@@ -58,6 +58,32 @@ def test_skewed_batches_move_rows_as_the_definition_of_lfu_says(rows):
     assert np.cumsum([row[2] - row[3] for row in found]).tolist() == [row[4] for row in found]
 
 
+@given(batches=BATCHES, rows=st.integers(0, 14))
+def test_lru_looks_a_batch_up_when_it_begins_and_keeps_the_rows_used_last(batches, rows):
+    contents, wanted = [], []
+    for ids in batches:
+        missing = [row for row in ids if row not in contents]
+        ages = list(dict.fromkeys([*ids[::-1], *contents[::-1]]))[::-1]
+        wanted.append([len(set(missing)), len(ages) - min(rows, len(ages)), len(missing)])
+        contents = ages[len(ages) - min(rows, len(ages)) :]
+    columns = [MISSES, EVICTED, MISSED_LOOKUPS]
+    assert [counts[columns].tolist() for _, counts in followed(lru, lru.no_rows(rows), few(batches))] == wanted
+    full = [n for n, ids in enumerate(batches) if ids]  # of no ids there are no distances
+    if full:
+        counted = moved_rows(stack_distances([few(batches)[n] for n in full]), rows)
+        assert counted.T.tolist() == [wanted[n] for n in full]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 60])
+def test_lru_serves_many_batches_at_once_as_one_after_another(batch_size):
+    ids, counts = np.concatenate(zipf(5, rows=900)), np.zeros((2, COUNTS), dtype=np.int64)
+    lru.serve_batches(lru.no_rows(50), ids, batch_size, counts[0])
+    cache = lru.no_rows(50)
+    for start in range(0, len(ids), batch_size):
+        cache = lru.serve_batch(cache, ids[start : start + batch_size], counts[1])
+    assert (counts[0] == counts[1]).all() and counts[0, EVICTED] > 100
+
+
 @given(batches=BATCHES, rows=st.integers(6, 14))
 def test_ids_far_apart_move_as_ids_close_together_do(batches, rows):
     assert lfu([ids * 2**40 for ids in few(batches)], rows) == lfu(few(batches), rows)
@@ -134,7 +160,8 @@ def test_without_conflicts_a_set_serves_batches_as_lru_does():
 @pytest.mark.parametrize("rows", [1, 30, 3 * MIN_ROWS])
 def test_a_cache_that_has_changed_its_table_moves_rows_as_before(rows):
     """Tables and rings get full within batches and between them; removed rows leave positions that searches pass."""
-    batches = zipf(rows, size=700, rows=5000) + zipf(rows, batches=200, size=20, rows=5000)
+    small = zipf(rows, batches=200, size=20, rows=5000)
+    batches = small + zipf(rows, size=700, rows=5000) + small
     tables = set()
     moves = []
     for cache, counts in followed(lru, lru.no_rows(rows), batches):

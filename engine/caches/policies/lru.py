@@ -1,7 +1,7 @@
 """LRU cache over the rows of all tables: it evicts the least recently used row.
 
-Lookups are served one by one; batch boundaries make no difference. Each lookup is noted in a ring. To evict a row, the oldest
-notes are passed until one is the last use of its row.
+A batch's rows are looked up when the batch begins, and rows are evicted when it ends. Each lookup is noted in a ring. To evict a
+row, the oldest notes are passed until one is the last use of its row.
 """
 
 from typing import Any, NamedTuple
@@ -37,32 +37,38 @@ def no_rows(rows: int) -> LruRows:
 
     A cache of zero or fewer rows holds no row.
     """
-    return _sized(np.array([max(0, rows), 0, 0, 0, 0, 0]))
+    return _sized(np.array([max(0, rows), 0, 0, 0, 0, 0]), 0)
 
 
 def serve_batch(cache: LruRows, ids: Ints, counts: Ints) -> LruRows:
-    """Look up a batch's ids in order, keep each row, and return the cache.
+    """Serve one batch and return the cache.
 
-    The batch's row moves, without the number of unique rows, are added to `counts`. The cache gets more memory if needed.
+    The batch's row moves, without the number of unique rows, are added to `counts`. Of a batch with more unique rows than the
+    cache has room for, the rows used last stay. The cache gets more memory if needed.
     """
-    if not cache.state[CAPACITY]:
-        counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] += len(ids)
-        return cache
-    cache.state[BATCH_START] = cache.state[NOW]
-    while len(ids := ids[_serve(*cache, ids, counts) :]):
-        cache = _renewed(cache)
+    return serve_batches(cache, ids, max(1, len(ids)), counts)
+
+
+def serve_batches(cache: LruRows, ids: Ints, batch_size: int, counts: Ints) -> LruRows:
+    """Serve batches of `batch_size` ids each as `serve_batch` does, and return the cache."""
+    served = 0
+    while (served := _serve(*cache, ids, served, batch_size, counts)) < len(ids):
+        cache = _sized_anew(cache, batch_size)
     return cache
 
 
-def _sized(state: Ints) -> LruRows:
-    """Return a cache without rows that has memory for twice the rows HELD."""
-    rows = max(1, min(int(state[CAPACITY]), max(MIN_ROWS, 2 * int(state[HELD]))))
+def _sized(state: Ints, batch_size: int) -> LruRows:
+    """Return a cache without rows that has memory for twice the rows HELD.
+
+    While it serves a batch, a cache holds the batch's rows beside its own.
+    """
+    rows = max(1, min(int(state[CAPACITY]) + batch_size, max(MIN_ROWS, 2 * int(state[HELD]))))
     return LruRows(empty_table(rows, 2), np.zeros(1 << (NOTES_PER_ROW * rows - 1).bit_length(), dtype=np.int32), state)
 
 
-def _renewed(cache: LruRows) -> LruRows:
+def _sized_anew(cache: LruRows, batch_size: int) -> LruRows:
     """Return the cache without FREE positions and outdated notes."""
-    renewed = _sized(cache.state)
+    renewed = _sized(cache.state, batch_size)
     _copy_rows(cache.table, cache.ring, renewed.table, renewed.ring, cache.state)
     return renewed
 
@@ -85,15 +91,17 @@ def _copy_rows(old_table: Ints, old_ring: Slots, table: Ints, ring: Slots, state
 
 
 @entry_kernel
-def _serve(table: Ints, ring: Slots, state: Ints, ids: Ints, counts: Ints) -> Any:
-    """Serve ids until the table or the ring is full; return how many were served."""
+def _serve(table: Ints, ring: Slots, state: Ints, ids: Ints, first: int, batch_size: int, counts: Ints) -> Any:
+    """Serve ids from `first` on until the table or the ring is full; return how many are served."""
     capacity, held, occupied, oldest, now, batch_start = state
-    misses, evictions, same_batch_hits, lookups = 0, 0, 0, 0
-    mask, limit = len(ring) - 1, MAX_LOAD * len(table)
-    while lookups < len(ids) and occupied < limit and now - oldest < len(ring):
-        prefetch_record(table, ids, lookups)
-        row = ids[lookups]
-        lookups += 1
+    misses, evictions, same_batch_hits, served = 0, 0, 0, first
+    mask, limit, batch_end = len(ring) - 1, MAX_LOAD * len(table), -(-first // batch_size) * batch_size
+    while served < len(ids) and occupied < limit and now - oldest < len(ring):
+        prefetch_record(table, ids, served)
+        if served == batch_end:
+            batch_start, batch_end = now, served + batch_size
+        row = ids[served]
+        served += 1
         position = find_position(table, row)
         is_new = 1  # in this batch
         if table[position, ROW] == row:
@@ -104,20 +112,20 @@ def _serve(table: Ints, ring: Slots, state: Ints, ids: Ints, counts: Ints) -> An
             misses += 1
             occupied += table[position, ROW] == EMPTY
             table[position, ROW] = row
-            if held < capacity:
-                held += 1
-            else:
-                evictions += 1
-                while table[ring[oldest & mask], STAMP] >> 1 != oldest:
-                    oldest += 1
-                    prefetch_line(table, ring[(oldest + AHEAD) & mask], 0)
-                occupied -= remove_row(table, ring[oldest & mask])
-                oldest += 1
+            held += 1
         table[position, STAMP] = 2 * now + is_new
         ring[now & mask] = position
         now += 1
-    state[HELD], state[OCCUPIED], state[OLDEST], state[NOW] = held, occupied, oldest, now
+        while held > capacity and (served == batch_end or served == len(ids)):
+            while table[ring[oldest & mask], STAMP] >> 1 != oldest:
+                oldest += 1
+                prefetch_line(table, ring[(oldest + AHEAD) & mask], 0)
+            occupied -= remove_row(table, ring[oldest & mask])
+            oldest += 1
+            held -= 1
+            evictions += 1
+    state[HELD], state[OCCUPIED], state[OLDEST], state[NOW], state[BATCH_START] = held, occupied, oldest, now, batch_start
     counts[index.MISSES] += misses
     counts[index.MISSED_LOOKUPS] += misses + same_batch_hits
     counts[index.EVICTED] += evictions
-    return lookups
+    return served

@@ -207,7 +207,9 @@ def test_where_auc_falls_the_advice_is_fewer_passes_and_not_more_batches():
     assert "fewer batches" in falling_auc.falling_auc_advice(training, scenario)
     assert "more batches" not in training_panel.yardstick_sentence(0.68, 0.72, True)
     assert "more batches" in training_panel.yardstick_sentence(0.68, 0.72, False)
-    assert all("change Optimizer" in training_panel.yardstick_sentence(0.68, 0.72, rises) for rises in (True, False))
+    sentences = [training_panel.yardstick_sentence(0.68, 0.72, rises=rises) for rises in (True, False)]
+    assert ["train more batches" in sentence for sentence in sentences] == [True, False]
+    assert all("change Optimizer" in sentence for sentence in sentences)
     assert (
         falling_auc.falling_auc_advice(training[:2], scenario, 50_000)
         == ""
