@@ -210,18 +210,20 @@ def crowd(visitors=20, seconds=600.0, think=5.0, patience=90.0):
 
 
 def open_every_page(port, report):
-    """Draw every page, with kernels compiled and the answers that it waits for, so that what all visitors share is there."""
-    guest, end = Client(port, "design", WARM_SECONDS), time.monotonic() + WARM_SECONDS
-    while not all_compiled() and time.monotonic() < end:
-        guest.think(1)
-    for page in PLACES:
-        guest.move(page=page)
-        guest.think(1)
-        end = time.monotonic() + ANSWER_SECONDS
-        while guest.timers and time.monotonic() < end:
+    """Draw every page of each link, with kernels compiled and the answers that it waits for: what all visitors share is there."""
+    end = time.monotonic() + WARM_SECONDS
+    for query in LINKS:
+        guest = Client(port, "design", WARM_SECONDS, **query)
+        while not all_compiled() and time.monotonic() < end:
             guest.think(1)
-    report.errors += guest.errors
-    guest.close()
+        for page in PLACES:
+            guest.move(page=page)
+            guest.think(1)
+            answered = time.monotonic() + ANSWER_SECONDS
+            while guest.timers and time.monotonic() < answered:
+                guest.think(1)
+        report.errors += guest.errors
+        guest.close()
 
 
 def main():
