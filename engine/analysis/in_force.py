@@ -14,6 +14,7 @@ from ..faults.fault import class_mtbf
 from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency, payload_rate
 from ..hardware.devices.expander_dram import dram_controllers
+from ..hardware.devices.gpu_port import port_rate
 from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
@@ -30,6 +31,7 @@ from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import is_planned
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import kind_of
+from ..systems.ports import COPIES, slower_end
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason
 from ..systems.system import LOG_CLAUSES, device_names, readers
 from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
@@ -283,6 +285,7 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     ),
     NUM_EXPANDERS: _num_expanders,
     LINK_LATENCY: _link_latency,
+    COPIES: lambda s: AutomaticValue(port_rate(s.machine), f"that of a GPU's port, limited by {slower_end(s.machine)}"),
     GRADE: lambda s: AutomaticValue(str(part_content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
     CARD: lambda s: AutomaticValue(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: AutomaticValue(

@@ -149,16 +149,6 @@ def _check_lanes(graph: TaskGraph) -> None:
         raise ValueError(
             f"{second_log.name} on {second_log.server[0]} is a second rolling log beside {rolling_log.name}; keep one of them."
         )
-    background_tasks: dict[tuple[str, str], str] = {}
-    for task in graph.tasks:
-        if task.background and not task.gate_task:
-            if task.server in background_tasks:
-                lane_text = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
-                raise ValueError(
-                    f"{task.name} and {background_tasks[task.server]} both run in the background of {lane_text}, which has room "
-                    "for one background task; give one of them a lane of its own."
-                )
-            background_tasks[task.server] = task.name
 
 
 def _check_log(graph: TaskGraph, log: str) -> None:

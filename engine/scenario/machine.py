@@ -238,8 +238,14 @@ class MachineKnobs:
         low=0,
         high=1e5,
     )
-    pcie_bandwidth_GBps: float = knob(
-        26.0, "PCIe copy rate", "Rate of copies from pinned memory, one direction.", unit="GB/s", low=0.1, high=1000, log=True
+    pcie_bandwidth_GBps: float | None = knob(
+        None,
+        "PCIe copy rate",
+        "Rate of copies from pinned memory, one direction; auto: that of the slower end of a GPU's port, its own or the host's.",
+        unit="GB/s",
+        low=0.1,
+        high=1000,
+        log=True,
     )
     assume: tuple[tuple[str, float], ...] = knob(
         (),

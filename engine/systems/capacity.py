@@ -21,6 +21,7 @@ from .balance import table_placement
 from .exchange.fullest import even_tables, fullest_gpu, fullest_tables, sender_bytes
 from .kernels.in_force import refuse_kernels, system_in_force
 from .parts import EVEN_SHARES, Kind, kind_of, memories
+from .ports import port_problems
 from .sharding import filled
 from .sizing import CAPACITY, DEDUPED, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
@@ -60,7 +61,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({} if is_given(scenario.machine, "pmem_capacity_GB") else {"pmem": _largest})
-    problems = [_one_gpu(s, system), _linked(s), refusal]
+    problems = [_one_gpu(s, system), _linked(s), *port_problems(s, system), refusal]
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]

@@ -24,6 +24,7 @@ from .placement import Tiers
 from .steps.collective_waits import with_waits
 from .steps.history_layers import with_history_layers
 from .steps.input_dedup import with_input_dedup
+from .steps.wires import LINKS, PORT, with_wires
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
@@ -170,7 +171,8 @@ class System:
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return the task graph of a batch, with the training loop."""
         s, plan = settled.scenario, with_input_dedup(t, self.plan(settled, t))
-        return TaskGraph(with_waits(s, with_training_loop(s, with_history_layers(s, plan))))
+        tasks = with_waits(s, with_training_loop(s, with_history_layers(s, plan)))
+        return TaskGraph(with_wires(s.machine, tasks) if "gpu" in self.devices else tasks)
 
     def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""
@@ -317,7 +319,7 @@ def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
 def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
     """Return the names of the devices of a system or, with `all_powered`, of its family."""
     system_spec, optional_devices = load_variant("systems", system), {"near-data": near_data, "wall": wall}
-    names = _bench(system_spec) if all_powered else (*system_spec.devices, *_around_host(system_spec), "wall")
+    names = _bench(system_spec) if all_powered else (*_devices(system_spec), "wall")
     return tuple(name for name in names if optional_devices.get(name, True))
 
 
@@ -332,9 +334,11 @@ def build_device(machine: MachineKnobs, name: str) -> Device:
     return replace(device, price=0.0) if is_owned(machine, name) else device
 
 
-def _around_host(system: System) -> tuple[str, ...]:
-    """Return the devices around every host: its DRAM and its chassis."""
-    return tuple(name for name in ("dram", "chassis") if "host" in system.devices and name not in system.devices)
+def _devices(system: System) -> tuple[str, ...]:
+    """Return a system's devices, with those around every host, its DRAM and its chassis, and the ports of its GPUs."""
+    around = {"dram": "host" in system.devices, "chassis": "host" in system.devices}
+    around[PORT] = "gpu" in system.devices and any(link in system.devices for link in LINKS)
+    return (*system.devices, *(name for name, is_there in around.items() if is_there and name not in system.devices))
 
 
 def _bench(system: System) -> tuple[str, ...]:
@@ -343,7 +347,7 @@ def _bench(system: System) -> tuple[str, ...]:
     Devices in hosts of their own are no part of it.
     """
     family = (relative for relative in all_variants("systems").values() if relative.family == system.family)
-    family_devices = {device for relative in family for device in (*relative.devices, *_around_host(relative))}
+    family_devices = {device for relative in family for device in _devices(relative)}
     return tuple(
         name
         for name, kind in all_variants("devices").items()

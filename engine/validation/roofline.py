@@ -33,6 +33,7 @@ from ..errors import CannotRun
 from ..hardware.device import Device
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import word_bytes
+from ..hardware.devices.gpu_port import copy_rate
 from ..hardware.hosts import host_channels
 from ..hardware.layer_kernels import COUNTING_ARITHMETIC
 from ..hardware.layers import layer_cost
@@ -96,7 +97,7 @@ def roofline_seconds(scenario: Scenario) -> float:
 def _bandwidths(machine: MachineKnobs, devices: Mapping[str, Device]) -> Rates:
     """Return the bytes a second of one copy of each device that has a peak."""
     peaks = {name: _constants(device) for name, device in devices.items()}
-    link, network = machine.pcie_bandwidth_GBps * GB, machine.network_bandwidth_GBps * GB
+    link, network = copy_rate(machine) * GB, machine.network_bandwidth_GBps * GB
     rates = {"pcie": link, "gatherer": link, "network": network * machine.num_gpus}
     rates |= {"gpu": peaks["gpu"]["memory bandwidth"] * GB} if "gpu" in devices else {}
     rates |= {"remote": peaks["remote"]["network card"] * GB} if "remote" in devices else {}

@@ -42,16 +42,9 @@ def planned(system, change):
     return schedule(machine_of(settled), flow(asked, 4))
 
 
-SECOND = Task("Scrub", "Other", IDLE, ("Commit",), background=True)
 ROLLING = Task("Copy of MLP", "Checkpoint", IDLE, ("Commit",), gate_task="Top MLP")
 MARKED = Task("Update twice", "Embedding", IDLE, ("Commit",), persists="embedding update")
 REFUSALS = {
-    "a second background task in a lane": (
-        "cxl-b",
-        more(SECOND),
-        "Scrub and Embedding log both run in the background of pmem, which has room for one background task; "
-        "give one of them a lane of its own.",
-    ),
     "a second rolling log": (
         "cxl-b",
         more(ROLLING),

@@ -36,6 +36,7 @@ class Chassis:
     lanes: free PCIe lanes, without those of GPUs and network cards.
     bays, expanders: number of places for drives and for CXL cards.
     price: USD, None if unpublished.
+    uplink: number of GPUs that share 16 lanes to a CPU.
     """
 
     board: Constant = quantity("board power", "W", zero=True)
@@ -56,6 +57,7 @@ class Chassis:
     bays: Constant = quantity("drive bays", "bays", zero=True, choice=True)
     expanders: Constant = quantity("expander bays", "bays", zero=True, choice=True)
     price: Constant | None = optional_price("USD", zero=True)
+    uplink: Constant = quantity("GPUs an uplink", "GPUs", default=Constant("", 1, "", 1, 2, "stated", "16 lanes to the CPU each"))
 
 
 GPU_FORMS = "GPU-forms"

@@ -17,6 +17,7 @@ from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, fields_of, nodes
+from .gpu_port import copy_rate
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def build(machine: MachineKnobs) -> Device:
         name="gatherer",
         title="Gather card",
         helps="more reads in flight or a faster link would shorten it",
-        rates=CardRates(card.trip.value * US / card.reads.value, machine.pcie_bandwidth_GBps * GB),
+        rates=CardRates(card.trip.value * US / card.reads.value, copy_rate(machine) * GB),
         seconds=SECONDS,
         idle_watts=card.idle.value,
         busy_watts=card.active.value - card.idle.value,
@@ -79,7 +80,7 @@ DEVICE = DeviceKind(
     "Gather card",
     build,
     lambda: {"": fields_of(CARDS[CARD_NAME])},
-    knob_names=("pcie_bandwidth_GBps", "prices"),
+    knob_names=("pcie_bandwidth_GBps", "gpu", "host", "prices"),
     copies=nodes,
     kinds=(KIND,),
 )

@@ -45,6 +45,13 @@ REMOTE = quantity(
 )
 
 
+PORT = quantity(
+    "port",
+    "GB/s",
+    default=Constant("", 26, "", 13, 52, "unsourced", "16 lanes of PCIe 4"),
+)
+
+
 GRAPH = Constant("", 1.25, "", 0.9, 1.35, "measured", "te42kyfo/gpu-benches: 1.31 on an A100, 1.22 on an H200")
 # Fitted to one node; the watts of all other nodes are predictions.
 FLOOR = Constant(
@@ -110,6 +117,7 @@ class Accelerator:
     half_energy: Constant = quantity(
         "16-bit energy", "pJ/FLOP", default=_energy(0.5, 0.22, 1.3, "an RTX 3090's, to a board's limit")
     )
+    port: Constant = PORT
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
     floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
@@ -133,6 +141,7 @@ class ReplayedTimes:
     memory: Constant = quantity("memory", "GB", choice=True)
     price: Constant | None = optional_price("USD")
     remote: Constant = REMOTE
+    port: Constant = PORT
 
 
 ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS)
@@ -148,6 +157,11 @@ def max_watts(machine: MachineKnobs) -> float:
     """Return the power of a GPU at full work [W]."""
     part = _part(machine)
     return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
+
+
+def port(machine: MachineKnobs) -> float:
+    """Return the rate of the GPU's end of its port, one direction [GB/s]."""
+    return assumed_value(machine, "gpu", _part(machine).port)
 
 
 def remote_lines(machine: MachineKnobs) -> float:

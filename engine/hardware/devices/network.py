@@ -35,13 +35,17 @@ from ..framework import wait_seconds
 class Fabric:
     """Constants of the links between a node's GPUs.
 
-    `utilisation` is the share of the peak rate that the collectives of DLRM training sustain.
+    utilisation: share of the peak rate that the collectives of DLRM training sustain.
+    port_share: share of the bytes that cross a GPU's PCIe port.
     """
 
     link: Constant = quantity("fabric bandwidth", "GB/s")
     utilisation: Constant = quantity("fabric utilisation", "of peak")
     start: Constant = quantity("fabric latency", "us")
     energy: Constant = quantity("link energy", "pJ/bit")
+    port_share: Constant = quantity(
+        "share through the port", "of bytes", zero=True, default=Constant("", 0, "", 0, 1, "stated", "links of their own")
+    )
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,12 @@ class NetworkRates(NamedTuple):
     pairs: float
     bit: float
     wait: float
+
+
+def fabric_through_port(machine: MachineKnobs) -> float:
+    """Return the rate at which GPUs of a node exchange bytes through their PCIe ports [GB/s]; 0 with a fabric of their own."""
+    fabric = assumed_part(machine, "network", FABRICS[machine.gpu])
+    return fabric.port_share.value * fabric.utilisation.value * fabric.link.value
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:

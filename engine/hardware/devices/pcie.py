@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
-from ...core.figures import exact
+from ...core.figures import figure
 from ...core.part_files.tables import Quantity, quantity
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, over_link
+from .chassis import chassis
+from .gpu_port import copy_rate, host_port, is_superchip
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,14 @@ class CopyPath:
     phy: Constant = quantity("link energy", "pJ/bit")
     pageable: Constant = quantity("unpinned copy rate", "GB/s")
     direct: Constant = quantity("zero-copy share", "of copy rate")
+    staged: Constant = quantity(
+        "host DRAM a byte",
+        "B",
+        zero=True,
+        default=Constant(
+            "", 1, "", 1, 2, "stated", "a copy reads or writes each byte once; 2 where it is staged in pinned memory"
+        ),
+    )
 
 
 PINNED = Quantity("pinned copy rate", "GB/s")  # of a measured path, for machine.pcie_bandwidth_GBps, which is what counts
@@ -62,16 +72,32 @@ SECONDS: Mapping[type, Cost] = {Direct: lambda path, work: work.nbytes / path.di
 JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
 
 
+def host_memory_share(machine: MachineKnobs) -> float:
+    """Return the bytes of host DRAM that are read or written for a byte between a GPU and its host."""
+    return assumed_value(machine, "pcie", PATHS[machine.host].staged)
+
+
 def measured_rate(host: str) -> float | None:
     """Return the measured rate of pinned copies on a host [GB/s]; None if not measured."""
     said = PATHS.extra_constants(host).get(PINNED.name)
     return said.value if said else None
 
 
+def uplink_rate(machine: MachineKnobs) -> float:
+    """Return the rate of a GPU's copies while all GPUs of a node copy [GB/s].
+
+    GPUs behind one PCIe switch share its uplink to the CPU, whose 16 lanes are of the host's generation.
+    """
+    sharers = min(gpus_in_node(machine), chassis(machine).uplink.value)
+    if is_superchip(machine) or sharers <= 1:
+        return copy_rate(machine)
+    return min(copy_rate(machine), host_port(machine) / sharers)
+
+
 def build(machine: MachineKnobs) -> Device:
     """Return the PCIe path between host memory or a memory card and the GPU."""
     path = assumed_part(machine, "pcie", PATHS[machine.host])
-    rate = machine.pcie_bandwidth_GBps * GB
+    rate = uplink_rate(machine) * GB
     rates = CopyRates(
         pinned=rate,
         unpinned=min(rate, path.pageable.value * GB),
@@ -81,7 +107,7 @@ def build(machine: MachineKnobs) -> Device:
     )
     return Device(
         name="pcie",
-        title=f"PCIe, {exact(machine.pcie_bandwidth_GBps)} GB/s copies",
+        title=f"PCIe, {figure(rate / GB, 'GB/s')} copies",
         helps="fewer hand-offs or a faster copy path would shorten it",
         rates=rates,
         seconds=SECONDS,
@@ -95,6 +121,6 @@ DEVICE = DeviceKind(
     "PCIe link",
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},
-    knob_names=("host", "pcie_bandwidth_GBps"),
+    knob_names=("host", "pcie_bandwidth_GBps", "gpu", "chassis", "gpus_per_node"),
     copies=lambda machine: machine.num_gpus,
 )

@@ -17,8 +17,9 @@ from ..loop import training_loop
 from ..system import Settled
 from ..traffic import Traffic, tables_apart
 from . import shared
+from .lanes import FROM_GPU, TO_GPU
 
-TO_GPU, FROM_GPU = "to GPU", "from GPU"
+__all__ = ("FROM_GPU", "TO_GPU")
 
 
 def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:

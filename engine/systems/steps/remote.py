@@ -9,8 +9,7 @@ from ..exchange.crossing import even_crossing
 from ..sharding import Parts
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu
-
-FROM_SERVERS, TO_SERVERS = "from servers", "to servers"
+from .lanes import FROM_SERVERS, TO_SERVERS
 
 
 def fetch(t: Traffic, rows: Amount, previous_batch_predecessors: Names) -> tuple[Task, ...]:

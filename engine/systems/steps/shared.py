@@ -32,6 +32,7 @@ from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_tab
 from ...scenario.storage import mlp_state
 from ..system import Settled
 from ..traffic import SKEWS, Traffic, elements, projection_layers, top_widths, vector_count
+from .lanes import FROM_MEMORY, TO_MEMORY
 from .repeated import (
     accessed_row,
     accessed_rows,
@@ -48,7 +49,7 @@ from .repeated import (
 FLAGS = 4.0  # flags set for rows and MLP, and cleared for the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
-TO_MEMORY, FROM_MEMORY, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
+DRAIN, COPY_ENGINE = "drain", "copy engine"
 
 
 def bottom_forward(scenario: Scenario, previous_batch_predecessors: Names) -> Task:
@@ -169,9 +170,9 @@ def gpu_side(s: Scenario, t: Traffic, looked_up: Names, previous_batch_predecess
     return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
-def handoff(name: str, nbytes: Amount, predecessors: Names) -> Task:
-    """Return the task of one software hand-off: synchronise, copy `nbytes`, dispatch."""
-    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1)),), predecessors)
+def handoff(name: str, nbytes: Amount, predecessors: Names, way: str) -> Task:
+    """Return the task of one software hand-off: synchronise, copy `nbytes` one `way`, dispatch."""
+    return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1), way),), predecessors)
 
 
 def host_embedding(
@@ -260,12 +261,12 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
     return (
         bottom_forward(s, ("Commit",)),
         host_embedding(t, "Embedding lookup", fetch, previous_batch_predecessors=("Commit",)),
-        handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
+        handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE, FROM_MEMORY),
         top(s, ("Forward hand-off",)),
-        handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
+        handoff("Backward hand-off", t.spread_bytes, ("Top MLP",), TO_MEMORY),
         bottom_backward(s, ("Backward hand-off",)),
         host_embedding(t, "Embedding update", update, ("Backward hand-off",), updates=True),
-        handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE),
+        handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE, TO_MEMORY),
         *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
     )
 

@@ -23,14 +23,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         shared.sparse_features(settled, t, "pcie"),
         shared.bottom_forward(s, ("Commit",)),
         shared.near_lookup(settled, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
-        shared.handoff("Forward hand-off", lookup_bytes(s, t), ("Bottom MLP forward", "Embedding lookup")),
+        shared.handoff("Forward hand-off", lookup_bytes(s, t), ("Bottom MLP forward", "Embedding lookup"), shared.FROM_MEMORY),
         *gpu.pooling,
         shared.top(s, (gpu.pooled,)),
         *gpu.spreading,
-        shared.handoff("Backward hand-off", update_bytes(s, t), gpu.trained),
+        shared.handoff("Backward hand-off", update_bytes(s, t), gpu.trained, shared.TO_MEMORY),
         shared.bottom_backward(s, ("Backward hand-off",)),
         shared.near_update(settled, t, "pmem", "pcie", ("Backward hand-off",)),
-        shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),
+        shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update"), shared.TO_MEMORY),
         *shared.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
     )
 

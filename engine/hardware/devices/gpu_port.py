@@ -1,0 +1,116 @@
+"""A GPU's port: the one link over which all its bytes come and go, but for those of a GPU fabric of its own.
+
+Copies, direct reads of host memory, network cards, CXL memory and a fabric over PCIe share it. Each direction is a lane. A PCIe link
+of 16 lanes is as fast as the slower of its two ends; a superchip's GPU has a link of its own to its CPU.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ...core import catalog
+from ...core.constants import Constant
+from ...core.figures import figure
+from ...core.memo import is_given
+from ...core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move
+from ...scenario.machine import MachineKnobs
+from ...units import GB
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, gpus_in_node, nodes
+from ..hosts import HOSTS
+from .gpu import ACCELERATORS, port
+from .network import FABRICS
+
+OLDEST = 3  # generation of PCIe; each later one is twice as fast
+PORT_OF_HOST = Constant(
+    "host port of PCIe 3",
+    13,
+    "GB/s",
+    12,
+    13.5,
+    "measured",
+    "pinned copies over 16 lanes: 12.3 to 13 on PCIe 3, 24.8 to 26 on PCIe 4",
+)
+
+
+class PortRates(NamedTuple):
+    """Rates of the ports of all GPUs.
+
+    gpus: number of GPUs.
+    rate: rate of a GPU's port in one direction [B/s].
+    fabric: share of the bytes between GPUs of a node that cross the port.
+    gathered: bytes over the fabric for each byte over the network.
+    ring: bytes of an all-reduce that cross the port, per byte of a GPU's gradients.
+    """
+
+    gpus: float
+    rate: float
+    fabric: float
+    gathered: float
+    ring: float
+
+
+def exchanged_bytes(ports: PortRates, work: AllToAll) -> Any:
+    """Return the bytes of an all-to-all at the busiest GPU's port; none if the hosts exchange."""
+    return 0.0 if work.hosts else work.network + ports.fabric * (work.fabric + ports.gathered * work.network)
+
+
+def _shared(ports: PortRates, work: Copy | Direct | Fetch | Move) -> Any:
+    """Return the seconds of bytes that all GPUs share evenly."""
+    return work.nbytes / ports.gpus / ports.rate
+
+
+SECONDS: Mapping[type, Cost] = {
+    **dict.fromkeys((Copy, Direct, Fetch, Move), _shared),
+    AllToAll: lambda ports, work: exchanged_bytes(ports, work) / ports.rate,
+    AllReduce: lambda ports, work: work.nbytes * ports.ring / ports.rate,
+    AllGather: lambda ports, work: work.nbytes * ports.ring / 2 / ports.rate,
+}
+
+
+def host_port(machine: MachineKnobs) -> float:
+    """Return the rate of 16 lanes of the host's PCIe, one direction [GB/s]."""
+    generation = assumed_value(machine, "host", HOSTS[machine.host].generation)
+    return float(assumed_value(machine, "gpu-port", PORT_OF_HOST) * 2.0 ** (generation - OLDEST))
+
+
+def is_superchip(machine: MachineKnobs) -> bool:
+    """Return whether GPU and CPU are joined by a link of their own; a prototype's GPU counts as such."""
+    return machine.gpu not in ACCELERATORS or catalog.form("gpu", machine.gpu) == "superchip"
+
+
+def port_rate(machine: MachineKnobs) -> float:
+    """Return the rate of a GPU's port, one direction [GB/s]: that of its slower end, its own or the host's."""
+    return port(machine) if is_superchip(machine) else min(port(machine), host_port(machine))
+
+
+def copy_rate(machine: MachineKnobs) -> float:
+    """Return the rate of one GPU's copies from pinned memory, one direction [GB/s]."""
+    return machine.pcie_bandwidth_GBps if is_given(machine, "pcie_bandwidth_GBps") else port_rate(machine)
+
+
+def build(machine: MachineKnobs) -> Device:
+    """Return the ports of all GPUs as one device; they draw no power of their own."""
+    rate, fabric = port_rate(machine), assumed_part(machine, "network", FABRICS[machine.gpu]).port_share.value
+    node_gpus, count = gpus_in_node(machine), nodes(machine)
+    rates = PortRates(
+        gpus=float(machine.num_gpus),
+        rate=rate * GB,
+        fabric=fabric,
+        gathered=(node_gpus - 1) / node_gpus if machine.exchange_route == "by node" else 0.0,
+        ring=2 * (count - 1) / count / node_gpus + fabric * 2 * (node_gpus - 1) / node_gpus,
+    )
+    return Device(
+        name="gpu-port",
+        title=f"GPU port, {figure(rate, 'GB/s')} each way",
+        helps="a GPU and a host with a faster port, or fewer bytes, would shorten it",
+        rates=rates,
+        seconds=SECONDS,
+        constants=(PORT_OF_HOST,) if rate < port(machine) else (),
+    )
+
+
+DEVICE = DeviceKind(
+    "GPU port",
+    build,
+    lambda: {"": (PORT_OF_HOST,)},
+    knob_names=("gpu", "host", "num_gpus", "gpus_per_node", "exchange_route"),
+)

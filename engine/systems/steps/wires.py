@@ -1,0 +1,76 @@
+"""Wires that several devices share: a GPU's port, whatever link lies behind it, and the memory of a host that GPUs read and write.
+
+A task waits in the queue of its first demand. A transfer over a link nearly as fast as the port keeps others off the port, and so
+waits for the port. A slower link leaves them room: there a transfer waits for the link, and its bytes at the port only count.
+Every byte between a GPU and its host is read from the host's DRAM or written to it, at the rate of all its channels.
+"""
+
+from dataclasses import replace
+
+from ...core.graph import Demand, Task
+from ...core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move, Stream
+from ...hardware.devices.cxl import joint_rate
+from ...hardware.devices.gpu_port import port_rate
+from ...hardware.devices.network import fabric_through_port
+from ...hardware.devices.pcie import host_memory_share, uplink_rate
+from ...scenario.machine import MachineKnobs
+from ...units import GB
+from .lanes import INTO_GPU
+
+IN, OUT = "in", "out"
+PORT, DRAM, HOST_ACCESS = "gpu-port", "dram", "GPU access"
+LINKS = ("pcie", "network", "cxl")  # what lies behind the port
+COLLECTIVES = (AllToAll, AllReduce, AllGather)
+THROUGH_PORT = (*COLLECTIVES, Copy, Direct, Fetch, Move)
+FILLED = 0.6  # share of the port's rate from which on a link leaves no room for another transfer
+
+
+def with_wires(machine: MachineKnobs, plan: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the plan in which each transfer crosses the GPUs' ports, and copies take the rate of host memory.
+
+    A collective takes both directions at once; it waits for the one in which copies come.
+    """
+    filling = _filling_links(machine, {demand.device for task in plan for demand in task.demands})
+    share = host_memory_share(machine)
+    return tuple(_through_port(_from_host_memory(task, share) if share else task, filling) for task in plan)
+
+
+def _filling_links(machine: MachineKnobs, devices: set[str]) -> frozenset[str]:
+    """Return the links that are nearly as fast as a GPU's port."""
+    room, filling = FILLED * port_rate(machine), set[str]()
+    if "pcie" in devices and uplink_rate(machine) >= room:
+        filling.add("pcie")
+    if "network" in devices and max(machine.network_bandwidth_GBps, fabric_through_port(machine)) >= room:
+        filling.add("network")
+    if "cxl" in devices and joint_rate(machine) / GB >= room:
+        filling.add("cxl")
+    return frozenset(filling)
+
+
+def _from_host_memory(task: Task, share: float) -> Task:
+    """Return a task whose copies and direct accesses also read or write host DRAM, if it does not say so itself."""
+    works = [demand.work for demand in task.demands if isinstance(demand.work, Copy | Direct)]
+    if not works or any(demand.device == DRAM for demand in task.demands):
+        return task
+    nbytes = works[0].nbytes if len(works) == 1 else sum(work.nbytes for work in works)
+    return replace(task, demands=(*task.demands, Demand(DRAM, Stream(share * nbytes), HOST_ACCESS)))
+
+
+def _through_port(task: Task, filling: frozenset[str]) -> Task:
+    ports = tuple(
+        Demand(PORT, demand.work, way)
+        for demand in task.demands
+        if demand.device in LINKS and isinstance(demand.work, THROUGH_PORT)
+        for way in _ways(demand)
+    )
+    if not ports:
+        return task
+    waits_for_port = task.demands[0].device in filling and not task.gate_task
+    return replace(task, demands=(*ports, *task.demands) if waits_for_port else (*task.demands, *ports))
+
+
+def _ways(demand: Demand) -> tuple[str, ...]:
+    """Return the directions of a transfer."""
+    if isinstance(demand.work, COLLECTIVES):
+        return IN, OUT
+    return (IN if demand.lane in INTO_GPU else OUT,)
