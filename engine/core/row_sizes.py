@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .arithmetic import total
 from .points.numbers import as_float
 
@@ -64,6 +66,14 @@ def mean_bytes(row_bytes: RowBytes) -> float:
     """Return the mean number of bytes of a row."""
     nbytes: float = mean_over_rows(row_bytes, lambda size: size)
     return nbytes
+
+
+def granule_bytes(row_bytes: Any, granule: int) -> Any:
+    """Return the mean bytes of a row that moves in whole granules.
+
+    `granule`: bytes of a granule, such as 64 for a line or 32 for a sector.
+    """
+    return granule * mean_over_rows(row_bytes, lambda size: np.ceil(size / granule))
 
 
 def lengthened_rows(row_bytes: RowBytes, nbytes: int) -> RowBytes:

@@ -140,11 +140,6 @@ class Traffic:
         return self.lookups * mean_bytes(self.sizes.by_lookup.gradient)
 
     @property
-    def state_bytes(self) -> Floats:
-        """Bytes of the optimizer state of the batch's unique rows, which only the update needs."""
-        return self.rows * as_float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
-
-    @property
     def gpu_lookup_bytes(self) -> Amount:
         """Bytes that a GPU moves to look up and pool: rows read, pooled vectors written."""
         return self.sent_share * (self.lookup_bytes + self.pooled_bytes)

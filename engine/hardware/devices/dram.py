@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.figures import count, exact
 from ...core.part_files.curves import LatencyPoints
 from ...core.part_files.tables import optional_price, quantity
-from ...core.row_sizes import mean_over_rows
+from ...core.row_sizes import granule_bytes
 from ...core.work import Requester, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
@@ -76,7 +74,7 @@ class DramRates(NamedTuple):
 
 def _line_bytes(work: Any) -> Any:
     """Return the bytes of the work's rows in whole lines."""
-    return work.rows * LINE * mean_over_rows(work.row_bytes, lambda size: np.ceil(size / LINE))
+    return work.rows * granule_bytes(work.row_bytes, LINE)
 
 
 def _random(memory: DramRates, work: Any, times: int) -> Any:

@@ -3,12 +3,18 @@
 `policy.row_dedup` decides how often a repeated row is read, sent, accumulated and updated. With `memory`, near-data logic reads
 a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but the GPU
 sums its gradients and sends one. With `off`, everything is done for each lookup.
+
+Without near-data logic the GPU accesses rows across a CXL link itself. Each is a random access, so it crosses in whole lines of
+64 B; a row's optimizer state is stored behind its values and crosses with them. Pooled vectors, indices and gradients lie in
+contiguous buffers, also gradients for each row, which near-data logic spreads. They cross as bytes, as do rows that software
+gathers into a buffer before it copies them.
 """
 
 import numpy as np
 
-from ...core.row_sizes import mean_bytes
+from ...core.row_sizes import granule_bytes, mean_bytes
 from ...core.work import Amount, Move
+from ...hardware.concurrency import LINE
 from ...hardware.device import expanders
 from ...scenario.scenario import Scenario
 from ..row_kinds import RowKind, vector_bytes
@@ -76,7 +82,7 @@ def lookup_transfer(settled: Settled, t: Traffic, memory: str, times: Amount = 1
         vector_factor, skew = links.vectors
         return Move(times * (vector_factor * lookup_bytes(s, t)), skew=skew)
     _, skew = links.rows if s.policy.row_dedup == "memory" else links.lookups
-    return Move(times * lookup_bytes(s, t), memory, skew=skew)
+    return Move(times * lookup_bytes(s, t, LINE), memory, skew=skew)
 
 
 def update_transfer(settled: Settled, t: Traffic) -> Move:
@@ -84,30 +90,36 @@ def update_transfer(settled: Settled, t: Traffic) -> Move:
     s, links = settled.scenario, settled.placement.links
     of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
     link_factor, skew = of_rows if spread_by_gpu(s) else links.vectors
-    return Move(link_factor * update_bytes(s, t), skew=skew)
+    return Move(link_factor * update_bytes(s, t, LINE), skew=skew)
 
 
-def lookup_bytes(s: Scenario, t: Traffic) -> Amount:
+def lookup_bytes(s: Scenario, t: Traffic, granule: int = 1) -> Amount:
     """Return the bytes that a batch's lookup sends to the GPU: pooled vectors, or rows.
 
     If the memory coalesces repeated rows, each row is sent once. A GPU that gets rows also updates them, so their optimizer
-    state is sent too.
+    state is sent too, with one of the lookups of each row. Each row is sent in whole granules of `granule` bytes.
     """
     if s.machine.near_data_compute:
         return t.pooled_bytes
-    return t.state_bytes + (t.rows * mean_bytes(t.vector_bytes) if s.policy.row_dedup == "memory" else t.lookup_bytes)
+    whole_rows: Amount = t.rows * granule_bytes(t.row_bytes, granule)
+    if s.policy.row_dedup == "memory":
+        return whole_rows
+    row_vectors, vectors = (granule_bytes(rows.vector, granule) for rows in (t.sizes.unique, t.sizes.by_lookup))
+    repeated_vectors: Amount = t.lookups * vectors - t.rows * row_vectors
+    return whole_rows + repeated_vectors
 
 
-def update_bytes(s: Scenario, t: Traffic) -> Amount:
+def update_bytes(s: Scenario, t: Traffic, granule: int = 1) -> Amount:
     """Return the bytes that the GPU sends to the memory for a batch's update.
 
-    They are pooled gradients; or a gradient per row, if the GPU spreads gradients; or new rows, without near-data compute.
+    They are pooled gradients; or a gradient per row, if the GPU spreads gradients; or new rows, without near-data compute. Each
+    new row is sent in whole granules of `granule` bytes.
     """
     if not spread_by_gpu(s):
         return t.pooled_bytes
     by_lookup = s.policy.row_dedup == "off"
     rows = t.sizes.by_lookup if by_lookup else t.sizes.unique
-    row_nbytes = mean_bytes(rows.gradient if s.machine.near_data_compute else rows.row)
+    row_nbytes = mean_bytes(rows.gradient) if s.machine.near_data_compute else granule_bytes(rows.row, granule)
     return t.lookups * row_nbytes if by_lookup else t.rows * row_nbytes
 
 
