@@ -111,6 +111,7 @@ class Persist(Work):
 class Move(Work):
     """Carry `nbytes` line by line over a link that needs no software.
 
+    Rows count whole lines of 64 B, as each row has lines of its own.
     Each line also waits for the answer of the memory `source_memory`; "" for no memory.
     """
 
@@ -132,9 +133,13 @@ class Copy(Work):
 
 @dataclass(frozen=True)
 class Direct(Work):
-    """Let GPU threads access `nbytes` of rows in host memory across the link (UVM)."""
+    """Let GPU threads access rows in host memory across the link (UVM).
 
-    nbytes: Amount
+    rows, row_bytes: the number of rows, and the bytes of each row.
+    """
+
+    rows: Amount
+    row_bytes: RowBytes
 
 
 @dataclass(frozen=True)

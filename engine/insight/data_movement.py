@@ -2,7 +2,8 @@
 
 A device reads, updates, writes, pools or carries the payload.
 A byte counts once on each device that it passes. The larger lines, extra copies and hops within a device are not counted, nor
-are bytes that layers move within a GPU or within a host's caches.
+are bytes that layers move within a GPU or within a host's caches. Rows that a GPU accesses across a link one by one count as the
+whole lines of a CXL link, or the whole sectors of a GPU, in which they cross.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import work
-from ..core.row_sizes import mean_bytes
+from ..core.row_sizes import granule_bytes, mean_bytes
+from ..hardware.devices.gpu import SECTOR
 from ..scenario.scenario import Scenario
 from ..schedule.machine import expected_timeline, machine_of, settle
 
@@ -65,8 +67,10 @@ def payload(task_work: work.Work) -> tuple[str, work.Amount]:
     The way is "" and the number 0 for work that only computes. A home write is counted with its update.
     """
     match task_work:
-        case work.Move() | work.Copy() | work.Direct() | work.Fetch():
+        case work.Move() | work.Copy() | work.Fetch():
             return "carried", task_work.nbytes
+        case work.Direct():
+            return "carried", task_work.rows * granule_bytes(task_work.row_bytes, SECTOR)
         case work.AllToAll() | work.AllReduce():
             return "exchanged", task_work.nbytes
         case work.Pool():

@@ -150,13 +150,13 @@ def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
     gpu = _build_device(s, "gpu")
     nbytes = mean_bytes(kind.vector) + mean_bytes(kind.gradient) + sort_nbytes(s)  # gradient spreading sorts the indices too
     piece = _marginal_seconds(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
-    update = _marginal_seconds(gpu, lambda n: RowUpdates(n, kind.row)) + mean_bytes(kind.row) * _missed(s, system)
+    update = _marginal_seconds(gpu, lambda n: RowUpdates(n, kind.row)) + _missed(s, system) * _direct_seconds(s, kind)
     return Units(nbytes * _marginal_seconds(gpu, Pool), update, *_links(s), piece=piece)
 
 
 @memoised(most=256)
 def _missed(s: Scenario, system: System) -> float:
-    """Return the seconds on the host link, both ways, of a unique row's byte.
+    """Return how often a unique row crosses the host link, both ways together.
 
     It counts the share of rows that a cache misses.
     """
@@ -164,8 +164,12 @@ def _missed(s: Scenario, system: System) -> float:
     if not cache:
         return 0.0
     cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
-    times = (2 * cache_moves.misses + cache_moves.refused) / float(expected_accesses(s).unique_rows.sum())
-    return times * _marginal_seconds(_build_device(s, "pcie"), Direct)
+    return (2 * cache_moves.misses + cache_moves.refused) / float(expected_accesses(s).unique_rows.sum())
+
+
+def _direct_seconds(s: Scenario, kind: RowKind) -> float:
+    """Return the seconds of a row, with its state, that GPU threads access across the link."""
+    return _marginal_seconds(_build_device(s, "pcie"), lambda n: Direct(n, kind.row))
 
 
 def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
@@ -178,7 +182,7 @@ def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
 def _kernel_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Return the units of a GPU whose threads access rows outside HBM over its link."""
     gpu_units = _gpu_units(s, replace(system, cache=None), kind)
-    return gpu_units._replace(far_row=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Direct))
+    return gpu_units._replace(far_row=2 * _direct_seconds(s, kind))
 
 
 def _host_units(s: Scenario, system: System, kind: RowKind) -> Units:

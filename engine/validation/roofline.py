@@ -53,7 +53,8 @@ WORK_BYTES: Mapping[type, Callable[[Any], Any]] = {
     RowReads: lambda work: work.rows * mean_bytes(work.row_bytes),
     RowUpdates: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
     HostRows: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
-    **dict.fromkeys((Stream, Copy, Direct, Pool, Fetch), lambda work: work.nbytes),
+    Direct: lambda work: work.rows * mean_bytes(work.row_bytes),
+    **dict.fromkeys((Stream, Copy, Pool, Fetch), lambda work: work.nbytes),
 }
 Rates = Mapping[str, float]  # bytes a second of one copy of a device
 

@@ -120,7 +120,7 @@ def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alon
     t = replace(flow(asked, 4), **{name: np.full(4, amount) for name, amount in moves.items()})
     tasks = {task.name: task.demands for task in load_variant("systems", "torchrec-uvm").plan(settle(asked), t)}
     moved = {
-        f"{name} {demand.lane}": demand.work.nbytes.tolist()[0] / t.row_bytes
+        f"{name} {demand.lane}": demand.work.rows.tolist()[0]
         for name, demands in tasks.items()
         for demand in demands
         if isinstance(demand.work, Direct)

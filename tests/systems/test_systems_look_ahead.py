@@ -68,7 +68,8 @@ def step(asked):
 def moved(asked, kind, *names):
     _, _, graph = planned(asked)
     works = [d.work for name in names for d in graph.tasks[graph.index(name)].demands if isinstance(d.work, kind)]
-    return sum(float(np.sum(getattr(work, "nbytes", 0) if kind is not HostRows else work.rows)) for work in works)
+    row = 128 if kind is Direct else 1
+    return sum(float(np.sum(row * work.rows if kind in (HostRows, Direct) else work.nbytes)) for work in works)
 
 
 def test_what_crosses_the_link_is_misses_in_and_evictions_out():

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import FORMS, optional_price, quantity
-from ...core.row_sizes import mean_over_rows
+from ...core.row_sizes import granule_bytes
 from ...core.work import (
     BottomMLP,
     HistoryPart,
@@ -43,7 +43,11 @@ REMOTE = quantity(
     "lines",
     default=Constant("", 1024, "", 256, 4096, "unsourced", "reads of host memory that a GPU's PCIe port keeps track of"),
 )
-
+TRIP = quantity(
+    "host read round trip",
+    "us",
+    default=Constant("", 1.3, "", 1.0, 1.6, "stated", "from a GPU over PCIe to host memory and back"),
+)
 
 PORT = quantity(
     "port",
@@ -121,6 +125,7 @@ class Accelerator:
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
     floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
+    trip: Constant = TRIP
     attention: Constant = quantity("attention share of peak", "of peak", default=_attention(0.091, 0.05, 0.2))
     fused_forward: Constant = quantity("fused attention forward share of peak", "of peak", default=_attention(0.57, 0.4, 0.7))
     fused_backward: Constant = quantity("fused attention backward share of peak", "of peak", default=_attention(0.34, 0.25, 0.5))
@@ -142,6 +147,7 @@ class ReplayedTimes:
     price: Constant | None = optional_price("USD")
     remote: Constant = REMOTE
     port: Constant = PORT
+    trip: Constant = TRIP
 
 
 ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS)
@@ -169,6 +175,11 @@ def remote_lines(machine: MachineKnobs) -> float:
     return assumed_value(machine, "gpu", _part(machine).remote)
 
 
+def host_read_pace(machine: MachineKnobs) -> float:
+    """Return the least seconds between two reads of host memory by a GPU."""
+    return assumed_value(machine, "gpu", _part(machine).trip) * US / remote_lines(machine)
+
+
 def _part(machine: MachineKnobs) -> Accelerator | ReplayedTimes:
     """Return the constants of the machine's GPU."""
     return REPLAYS[machine.gpu] if machine.gpu in REPLAYS else ACCELERATORS[machine.gpu]
@@ -182,7 +193,7 @@ def _path_bytes(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     times = 2 if isinstance(work, Stream | RowUpdates) else 1
     if isinstance(work, Pool | Stream):
         return times * work.nbytes
-    return times * work.rows * SECTOR * mean_over_rows(work.row_bytes, lambda size: np.ceil(size / SECTOR))
+    return times * work.rows * granule_bytes(work.row_bytes, SECTOR)
 
 
 LAYERS, BYTE_WORK = (BottomMLP, HistoryPart, TopPart), (Pool, Stream, RowReads, RowUpdates)

@@ -1,22 +1,33 @@
 """PCIe link: copies between host and GPU that software starts.
 
-A copy takes the time to synchronise, call and dispatch, and then its bytes' time at the rate of pinned memory.
+A copy takes the time to synchronise, call and dispatch, and then its bytes' time at the rate of pinned memory. GPU threads that
+access rows of host memory themselves ask for sectors of 32 B, in requests of at most 128 B. A smaller request uses less of the
+copy rate, and a GPU has a limited number of requests in flight.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.part_files.tables import Quantity, quantity
+from ...core.row_sizes import granule_bytes, mean_over_rows
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, over_link
 from .chassis import chassis
 from .gpu_port import copy_rate, host_port, is_superchip
+from .gpu import SECTOR, host_read_pace
+
+
+def _share(share: float, low: float, high: float) -> Constant:
+    """Return the share of the copy rate that small zero-copy requests reach."""
+    return Constant("", share, "", low, high, "stated", "of a request's time on the link, a fixed part is not for bytes")
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,8 @@ class CopyPath:
     phy: Constant = quantity("link energy", "pJ/bit")
     pageable: Constant = quantity("unpinned copy rate", "GB/s")
     direct: Constant = quantity("zero-copy share", "of copy rate")
+    direct_64: Constant = quantity("zero-copy share at 64 B", "of copy rate", default=_share(0.55, 0.4, 0.7))
+    direct_32: Constant = quantity("zero-copy share at 32 B", "of copy rate", default=_share(0.35, 0.25, 0.5))
     staged: Constant = quantity(
         "host DRAM a byte",
         "B",
@@ -37,6 +50,7 @@ class CopyPath:
     )
 
 
+REQUEST = 128  # bytes of the largest request of a GPU
 PINNED = Quantity("pinned copy rate", "GB/s")  # of a measured path, for machine.pcie_bandwidth_GBps, which is what counts
 PATHS = Catalogue("copy-path", CopyPath, used_by=("host",), extra_constants=(PINNED,))
 
@@ -46,7 +60,9 @@ class CopyRates(NamedTuple):
 
     pinned: rate of copies from pinned memory [B/s].
     unpinned: rate of copies from pageable memory [B/s].
-    direct: rate at which GPU threads read host memory [B/s].
+    direct: rate at which GPU threads access host memory in requests of 128 B [B/s].
+    request_64, request_32: time of a request of 64 B, and of 32 B [s].
+    pace: time from one request to the next with as many in flight as a GPU has [s].
     handoff: time of a software hand-off (synchronise, call, dispatch) [us].
     bit: energy at either end of the link [pJ/bit].
     """
@@ -54,6 +70,9 @@ class CopyRates(NamedTuple):
     pinned: float
     unpinned: float
     direct: float
+    request_64: float
+    request_32: float
+    pace: float
     handoff: float
     bit: float
 
@@ -63,13 +82,31 @@ def copy_seconds(path: CopyRates, work: Copy) -> Any:
     return work.handoffs * path.handoff * US + work.nbytes / (path.pinned if work.pinned else path.unpinned)
 
 
-def link_joules(path: CopyRates, work: Copy | Direct) -> Any:
-    """Return the joules of bytes on the link, by copies or direct accesses."""
-    return over_link(work.nbytes, path.bit)
+def direct_seconds(path: CopyRates, work: Direct) -> Any:
+    """Return the seconds of rows that GPU threads access in host memory.
+
+    The link's time or the time of the requests in flight decides, whichever is longer.
+    """
+    on_link = mean_over_rows(work.row_bytes, lambda size: _row_seconds(path, size))
+    return work.rows * np.maximum(on_link, path.pace * granule_bytes(work.row_bytes, REQUEST) / REQUEST)
 
 
-SECONDS: Mapping[type, Cost] = {Direct: lambda path, work: work.nbytes / path.direct, Copy: copy_seconds}
-JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
+def _row_seconds(path: CopyRates, size: Any) -> Any:
+    """Return the seconds of a row on the link; below 128 B it is one small request.
+
+    The time of a request of 96 B is the mean of those of 64 and 128 B.
+    """
+    nbytes = granule_bytes(size, SECTOR)
+    sectors, request_128 = nbytes / SECTOR, REQUEST / path.direct
+    small = np.where(sectors == 3, (path.request_64 + request_128) / 2, np.where(sectors == 2, path.request_64, path.request_32))
+    return np.where(nbytes < REQUEST, small, nbytes / path.direct)
+
+
+SECONDS: Mapping[type, Cost] = {Direct: direct_seconds, Copy: copy_seconds}
+JOULES: Mapping[type, Cost] = {
+    Copy: lambda path, work: over_link(work.nbytes, path.bit),
+    Direct: lambda path, work: over_link(work.rows * granule_bytes(work.row_bytes, SECTOR), path.bit),
+}
 
 
 def host_memory_share(machine: MachineKnobs) -> float:
@@ -98,10 +135,15 @@ def build(machine: MachineKnobs) -> Device:
     """Return the PCIe path between host memory or a memory card and the GPU."""
     path = assumed_part(machine, "pcie", PATHS[machine.host])
     rate = uplink_rate(machine) * GB
+    direct = path.direct.value * rate
+    request_64 = min(64 / (path.direct_64.value * rate), REQUEST / direct)  # a smaller request never takes longer
     rates = CopyRates(
         pinned=rate,
         unpinned=min(rate, path.pageable.value * GB),
-        direct=path.direct.value * rate,
+        direct=direct,
+        request_64=request_64,
+        request_32=min(32 / (path.direct_32.value * rate), request_64),
+        pace=host_read_pace(machine),
         handoff=path.handoff.value,
         bit=path.phy.value,
     )

@@ -52,21 +52,22 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         shared.bottom_backward(s, ("Top MLP",)),
         *gpu.all_reduce(s, t),
         spread,
-        uvm_cache.with_host_writes(rewrite, t.refused * t.moved_nbytes, t.row_skew) if _hashed(s) else rewrite,
+        uvm_cache.with_host_writes(rewrite, t.refused, t.moved_bytes, t.row_skew) if _hashed(s) else rewrite,
     )
 
 
 def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Names]:
     """Return the tasks that bring a batch's unique rows into HBM, and the last ones."""
     row = mean_bytes(t.vector_bytes)
-    host_bytes = t.refused * mean_bytes(t.sizes.moved_row.vector) if _hashed(s) else np.zeros_like(t.rows)
+    host_row = t.sizes.moved_row.vector
+    host_bytes = t.refused * mean_bytes(host_row) if _hashed(s) else np.zeros_like(t.rows)
     unique = Task(
         "Unique ids", "Embedding", (Demand("gpu", Pool(t.sort_bytes, skew=t.lookup_skew)),), arrived, ("Embedding update",)
     )
     probe = Pool(t.rows * (PROBED + 2 * row) - host_bytes, skew=t.row_skew)
     if _hashed(s):
         find = Task("Find rows", "Embedding", (Demand("gpu", probe),), ("Unique ids",))
-        return (unique, uvm_cache.with_host_reads(find, host_bytes, t.row_skew)), ("Find rows",)
+        return (unique, uvm_cache.with_host_reads(find, t.refused, host_row, t.row_skew)), ("Find rows",)
     cache_traffic = uvm_cache.cache_moves(t, ("Unique ids",), t.row_skew)
     find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in cache_traffic))
     return (unique, *cache_traffic, find), ("Find rows",)

@@ -112,8 +112,8 @@ def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -
     work = Demand("gpu", Pool(nbytes, skew=part.row_skew) if kind == UVM else in_hbm)
     update = Task(f"{title} update", "Embedding", (work,), (spread,))
     if kind == UVM:
-        host_lookup = uvm_cache.with_host_reads(lookup, part.lookup_bytes, part.lookup_skew)
-        return host_lookup, uvm_cache.with_host_writes(update, nbytes, part.row_skew)
+        host_lookup = uvm_cache.with_host_reads(lookup, part.lookups, part.sizes.by_lookup.vector, part.lookup_skew)
+        return host_lookup, uvm_cache.with_host_writes(update, part.rows, part.row_bytes, part.row_skew)
     return uvm_cache.with_refused(lookup, update, t, part.row_skew) if kind == UVM_CACHE else (lookup, update)
 
 

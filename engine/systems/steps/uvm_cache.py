@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.graph import Demand, Names, Task
-from ...core.row_sizes import mean_bytes
+from ...core.row_sizes import RowBytes
 from ...core.work import Amount, Direct, Pool
 from ...scenario.scenario import Scenario
 from ..traffic import Traffic
@@ -37,22 +37,22 @@ def cache_moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ..
     """
     ways = (("Evicted rows to host", t.evicted, gpu.FROM_GPU), ("Missing rows to GPU", t.misses, gpu.TO_GPU))
     return tuple(
-        Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), predecessors)
+        Task(name, "Transfer", (Demand("pcie", Direct(rows - t.refused, t.moved_bytes, skew=skew), lane),), predecessors)
         for name, rows, lane in ways
     )
 
 
-def with_host_reads(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return a lookup that also reads `nbytes` from host memory, across the link."""
-    return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.TO_GPU)))
+def with_host_reads(task: Task, rows: Amount, row_bytes: RowBytes, skew: Amount) -> Task:
+    """Return a lookup that also reads `rows` rows from host memory, across the link."""
+    return replace(task, demands=(*task.demands, Demand("pcie", Direct(rows, row_bytes, skew=skew), gpu.TO_GPU)))
 
 
-def with_host_writes(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return an update that also reads and writes `nbytes` of host memory.
+def with_host_writes(task: Task, rows: Amount, row_bytes: RowBytes, skew: Amount) -> Task:
+    """Return an update that also reads and writes `rows` rows of host memory.
 
-    The bytes cross the link in both directions.
+    The rows cross the link in both directions.
     """
-    ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.TO_GPU, gpu.FROM_GPU))
+    ways = (Demand("pcie", Direct(rows, row_bytes, skew=skew), lane) for lane in (gpu.TO_GPU, gpu.FROM_GPU))
     return replace(task, demands=(*task.demands, *ways))
 
 
@@ -63,8 +63,8 @@ def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[
     """
     is_missed = t.misses > 0
     lookups_per_row = np.where(is_missed, t.missed_lookups / np.where(is_missed, t.misses, 1.0), 1.0)  # of a row that it misses
-    read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved_row.vector)
-    return with_host_reads(lookup, read_bytes, skew), with_host_writes(update, t.refused * t.moved_nbytes, skew)
+    reads = with_host_reads(lookup, t.refused * lookups_per_row, t.sizes.moved_row.vector, skew)
+    return reads, with_host_writes(update, t.refused, t.moved_bytes, skew)
 
 
 def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, all_rows: Any) -> Any:

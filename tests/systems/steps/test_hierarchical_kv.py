@@ -7,6 +7,8 @@ import pytest
 
 from engine.amounts.expected import expected_amounts
 from engine.caches.batch_cache import serve_by_hash
+from engine.core.row_sizes import mean_bytes
+from engine.core.work import Direct
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.scenario.presets import preset
@@ -35,11 +37,16 @@ def small(**knobs):
 
 
 def planned(s):
-    """Return the seconds of each task, and the bytes that cross the host's link in each by direction."""
+    """Return the seconds of each task, and the bytes of rows that the GPU accesses across the host's link, by direction."""
     m = machine_of(settle(s))
     tasks = m.system.graph(m.settled, expected_amounts(m.settled)).tasks
     takes = {task.name: max(float(np.max(seconds(m.devices[d.device], d.work))) for d in task.demands) for task in tasks}
-    links = {(task.name, d.lane): float(np.max(d.work.nbytes)) for task in tasks for d in task.demands if d.device == "pcie"}
+    links = {
+        (task.name, d.lane): float(np.max(d.work.rows * mean_bytes(d.work.row_bytes)))
+        for task in tasks
+        for d in task.demands
+        if isinstance(d.work, Direct)
+    }
     return takes, links
 
 
