@@ -132,15 +132,15 @@ class Parts:
         return max(read_time, self.adders(channels)), max(update_time, self.adders(channels, self.rows))
 
     @property
-    def on_ssd(self) -> tuple[float, float, float]:
-        """EL, EU and C on a drive where every row misses the cache; eight accesses overlap their software."""
+    def on_ssd(self) -> tuple[float, float, float, float]:
+        """EL, EU, C and home writes on a drive where every row misses the cache; eight accesses overlap their software."""
         drive = DRIVES["trainingcxl"]
         latency, write = drive.latency.value * 1e-6, drive.sequential_write_rate.value * 1e9
         block = max(1 / drive.read_iops.value, 4096 / (drive.sequential_read_rate.value * 1e9), 5e-6 / 8)
         blocks, first_latency = self.rows * block, latency + 5e-6 - block
         logs = latency + self.rows * (self.vector + 8) / write
         mlp = max(latency + self.mlp / write, self.over_pcie(self.mlp, 0))
-        return first_latency + blocks, first_latency + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6)
+        return first_latency + blocks, first_latency + 2 * blocks, logs + mlp + FLAGS * (latency + 5e-6), blocks
 
     @property
     def bottom(self) -> tuple[float, float]:
@@ -192,10 +192,13 @@ def step(name: str, p: Parts) -> float:
     """Return the seconds of a steady-state batch of configuration `name`."""
     (bf, bb), t = p.bottom, p.top
     unpooled = p.handed(p.lookups * p.vector)
-    ssd_lookup, ssd_update, ssd_checkpoint = p.on_ssd
+    ssd_lookup, ssd_update, ssd_checkpoint, _ = p.on_ssd
     dram_lookup, dram_update = p.in_dram
     forms = {
-        "ssd": max(bf, p.host, ssd_lookup) + t + max(bb, p.host, ssd_update) + unpooled + ssd_checkpoint,
+        "ssd": max(
+            max(bf, p.host, ssd_lookup) + t + max(bb, p.host, ssd_update) + unpooled + ssd_checkpoint,
+            sum(p.on_ssd),  # the drive does one thing at a time
+        ),
         "pmem": max(bf, p.host) + t + max(bb, p.host) + unpooled + p.by_software,
         "pcie": max(bf, p.lookup) + t + max(bb, p.update) + p.handed(p.pooled) + p.by_software,
         "cxl-d": max(bf, p.lookup, p.flow) + t + max(bb, p.update, p.flow) + p.by_hardware,

@@ -121,14 +121,16 @@ def test_dram_draws_static_power_of_its_own_but_that_of_the_prototypes_host_whos
     assert min(inside["host"], behind["host"]) > 0
 
 
-def test_a_drives_home_writes_cost_its_power_for_their_time_although_they_hold_nobody_up():
-    drive = ready(scenario("optane-kaggle", "ssd")).devices["ssd"]
-    assert joules(drive, HomeWrites(1e5, 64)) == pytest.approx((18 - 4) * 1e5 / 1.5e6, **same)
+def test_a_drives_home_writes_cost_its_power_for_their_time_once_as_all_its_work_does():
     asked = scenario("optane-kaggle", "ssd")
-    line = schedule(ready(asked), flow(asked, BATCHES))
-    before_last = work_done(line, line.makespan).joules[line.layout.devices.index("ssd")]
-    home = (18 - 4) * BATCHES * flow(asked, 1).rows[0] / 1.5e6
-    assert before_last > home
+    machine, amounts = ready(asked), flow(asked, BATCHES)
+    drive, line = machine.devices["ssd"], schedule(machine, amounts)
+    works = [demand.work for task in task_graph(machine, amounts).tasks for demand in task.demands if demand.device == "ssd"]
+    (home,) = [work for work in works if isinstance(work, HomeWrites)]
+    assert joules(drive, home) == 0 and seconds(drive, home)[0] == pytest.approx(amounts.rows[0] / 1.5e6, **same)
+    busy = sum(float(np.ravel(seconds(drive, work))[0]) for work in works)
+    assert line.steady.busy["ssd"] == pytest.approx(busy, **same)
+    assert line.steady.dynamic["ssd"] == pytest.approx((18 - 4) * busy, **same)
 
 
 def price(machine, amounts):
@@ -138,7 +140,7 @@ def price(machine, amounts):
     for k, task in enumerate(tasks):
         for demand in task.demands:
             device = machine.devices[demand.device]
-            swing = 0.0 if demand.lane in ("drain", "copy engine") else device.busy_watts
+            swing = 0.0 if demand.excluded_from_busy else device.busy_watts
             found[:, k] += joules(device, demand.work) + swing * seconds(device, demand.work)
     return found
 

@@ -463,7 +463,7 @@ def test_the_fullest_module_reads_and_pools_longest_and_each_link_carries_its_ow
 def test_a_hosts_fullest_module_is_read_logged_and_updated_longest_and_its_cpu_serves_all():
     tasks, _ = near(**{"system": "pmem", "policy.plan": "0;0;2;1"})
     unique = [rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS, POOLING, strict=True)]
-    for name in ("Embedding lookup", "Embedding update", "Embedding log", "Home write"):
+    for name in ("Row reads", "Row updates", "Embedding log", "Home write"):
         assert tasks[name]["pmem"].skew == pytest.approx((unique[0] + unique[1]) / (sum(unique) / 4))
     assert tasks["Embedding lookup"]["host"].skew == tasks["Embedding update"]["host"].skew == 1
     planned, whole = ({"system": "pmem", "policy.sharding": one, **MODULES} for one in ("planner", "table-wise"))

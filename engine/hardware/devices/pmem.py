@@ -21,12 +21,13 @@ from ..requesters import InFlight, in_flight, most_accesses
 
 MIN_LATENCY_NS = 1e-3  # ns
 NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
+OTHER_RATES = ("paper", "measured", "random")  # choices of pmem_bandwidth_source beside the part's own rates
 MEASURED_WRITERS = 12  # writers per module, the highest measured number
 
 
 def _rate(name: str, unit: str = "GB/s") -> Any:
     """Return a constant of Optane and its emulating prototype for which sources disagree."""
-    return quantity(name, unit, switch="pmem_bandwidth_source", choices=("paper", "measured", "random"))
+    return quantity(name, unit, switch="pmem_bandwidth_source", choices=OTHER_RATES)
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ class ModuleConstants:
 OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "extra_writes", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # full writes until worn out; a medium without wear has none
+HOME_LANES = Quantity("home-write lanes", "lanes", True, "pmem_bandwidth_source", OTHER_RATES)  # 1: home writes never queue
 HOST_LIST = "hosts"  # the only hosts that take a medium's modules; all, if its file does not say
-MEDIA = Catalogue("media", ModuleConstants, extra_constants=(ENDURANCE,), lists={HOST_LIST: ()}, curve=True)
+MEDIA = Catalogue("media", ModuleConstants, extra_constants=(ENDURANCE, HOME_LANES), lists={HOST_LIST: ()}, curve=True)
 
 
 def module_bytes(machine: MachineKnobs) -> float:
@@ -216,8 +218,7 @@ def _rounded_bytes(size: Any, work: Any) -> Any:
 def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, write_backs: Any = 0.0) -> Any:
     """Return the seconds of accesses at one module: `service` each, if enough are in flight.
 
-    A stall delays each access. An access that misses the cache also waits for its line, and before it for the dirty line that is
-    evicted.
+    A stall delays each access. One that misses the cache also waits for its line, and before it for the evicted dirty line.
     """
     accesses = work.rows / media.modules * _pieces(work, media.access)
     lines = mean_over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
@@ -290,8 +291,7 @@ SECONDS: Mapping[type, Cost] = {
     Stream: stream_seconds,
     Persist: lambda media, work: work.flags * media.persist * NS,
 }
-# Bytes stored by the media or its cache: rows in place as whole lines, appended bytes as they are. Home writes
-# count as the update.
+# Bytes stored: rows in place as whole lines, appended bytes as they are; home writes count as the update.
 STORED_BYTES: Mapping[type, Cost] = {
     RowUpdates: lambda media, work: _rounded_bytes(media.line, work) / media.share,
     RowLog: lambda media, work: work.rows * mean_bytes(work.entry_bytes) / media.share,

@@ -60,7 +60,6 @@ class DriveRates(NamedTuple):
     answer: latency of a drive and its software path [us].
     in_flight: number of reads in flight.
     sequential_read_rate, sequential_write_rate: sequential rates [B/s].
-    swing: active power minus idle power [W].
     """
 
     block_read_seconds: float
@@ -70,7 +69,6 @@ class DriveRates(NamedTuple):
     in_flight: float
     sequential_read_rate: float
     sequential_write_rate: float
-    swing: float
 
 
 def _read_seconds(drives: DriveRates, rows: Any) -> Any:
@@ -98,7 +96,6 @@ SECONDS: Mapping[type, Cost] = {
     ),
     Persist: lambda drives, work: work.flags * drives.answer * US,
 }
-JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * home_seconds(drives, work)}
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -112,7 +109,6 @@ def build(machine: MachineKnobs) -> Device:
         fastest = max(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
         return max(fastest, drive.software.value * US / drive.threads.value)
 
-    swing = count * (drive.active.value - drive.idle.value)
     rates = DriveRates(
         block_read_seconds=pace(drive.read_iops, drive.sequential_read_rate),
         block_write_seconds=pace(drive.write_iops, drive.sequential_write_rate),
@@ -121,7 +117,6 @@ def build(machine: MachineKnobs) -> Device:
         in_flight=_in_flight(drive, machine),
         sequential_read_rate=drive.sequential_read_rate.value * GB * count,
         sequential_write_rate=drive.sequential_write_rate.value * GB * count,
-        swing=swing,
     )
     return Device(
         name="ssd",
@@ -129,9 +124,8 @@ def build(machine: MachineKnobs) -> Device:
         helps="more drives, or a larger row cache, would shorten it",
         rates=rates,
         seconds=SECONDS,
-        joules=JOULES,
         idle_watts=count * drive.idle.value,
-        busy_watts=swing,
+        busy_watts=count * (drive.active.value - drive.idle.value),
         price=amount_price(drive.price, count * drive.capacity.value),
         constants=fields_of(drive),
     )

@@ -26,8 +26,11 @@ from ...core.work import (
     RowUpdates,
     Stream,
     TopPart,
+    Work,
 )
 from ...hardware.concurrency import LINE
+from ...hardware.device import assumed_value
+from ...hardware.devices.pmem import HOME_LANES, MEDIA
 from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
 from ..system import Settled
@@ -197,16 +200,25 @@ def host_embedding(
     return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, previous_batch_predecessors)
 
 
+def home_lane(s: Scenario, memory: str) -> str:
+    """Return the lane of home writes: that of all work of the memory.
+
+    It is `DRAIN` if the medium's rates are fitted with a lane of home writes alone.
+    """
+    lanes = MEDIA.extra_constants(s.machine.pmem).get(HOME_LANES.name) if memory == "pmem" else None
+    return DRAIN if lanes and assumed_value(s.machine, memory, lanes) else ""
+
+
 def redo_checkpoint(
-    t: Traffic, memory: str, link: str, predecessors: Names, requester: Requester = "near-data"
+    s: Scenario, t: Traffic, memory: str, link: str, predecessors: Names, requester: Requester = "near-data"
 ) -> tuple[Task, ...]:
     """Return the tasks of a redo log at batch end: rows, MLP, their flags.
 
-    After the flags, the logged rows are written to their tables in the background.
+    After the flags, the logged rows are written to their tables in the background, whenever the memory has nothing else to do.
     """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, TO_MEMORY))
-    home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, excluded_from_busy=True)
+    home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), home_lane(s, memory))
     row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched_lines, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, predecessors, ("Home write",), persists="embedding log"),
@@ -252,22 +264,28 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
     )
 
 
-def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
+def host_plan(
+    s: Scenario, t: Traffic, memory: str, reads: Work, updates: Work, cache: tuple[tuple[Demand, ...], ...] = ((), ())
+) -> tuple[Task, ...]:
     """Return the tasks of a batch whose rows the host gathers and sends unpooled.
 
-    Each batch has three software hand-offs (forward, backward, checkpoint), and ends with a redo log. `fetch` and `update` are
-    the demands on memory of the lookup and of the update.
+    Each batch has three software hand-offs (forward, backward, checkpoint), and ends with a redo log. The medium's `reads` and
+    `updates` run beside the host's lookup and update, in tasks of their own: the medium is free for home writes once they end.
+    `cache` are the demands of the host's lookup and of its update on the memory that caches rows.
     """
+    in_lookup, in_update = cache
     return (
         bottom_forward(s, ("Commit",)),
-        host_embedding(t, "Embedding lookup", fetch, previous_batch_predecessors=("Commit",)),
-        handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE, FROM_MEMORY),
+        Task("Row reads", "Embedding", (Demand(memory, reads),), previous_batch_predecessors=("Commit",)),
+        host_embedding(t, "Embedding lookup", in_lookup, previous_batch_predecessors=("Commit",)),
+        handoff("Forward hand-off", t.lookup_bytes, (*FORWARD_DONE, "Row reads"), FROM_MEMORY),
         top(s, ("Forward hand-off",)),
         handoff("Backward hand-off", t.spread_bytes, ("Top MLP",), TO_MEMORY),
         bottom_backward(s, ("Backward hand-off",)),
-        host_embedding(t, "Embedding update", update, ("Backward hand-off",), updates=True),
-        handoff("Checkpoint hand-off", 0.0, BACKWARD_DONE, TO_MEMORY),
-        *redo_checkpoint(t, memory, "pcie", ("Checkpoint hand-off",), "host"),
+        Task("Row updates", "Embedding", (Demand(memory, updates),), ("Backward hand-off",)),
+        host_embedding(t, "Embedding update", in_update, ("Backward hand-off",), updates=True),
+        handoff("Checkpoint hand-off", 0.0, (*BACKWARD_DONE, "Row updates"), TO_MEMORY),
+        *redo_checkpoint(s, t, memory, "pcie", ("Checkpoint hand-off",), "host"),
     )
 
 

@@ -17,7 +17,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """
     if settled.log_policy.log == "undo":
         return undo_plan(settled, t)
-    return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))
+    return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(settled.scenario, t, "pmem", "cxl", BACKWARD_DONE))
 
 
 SYSTEM = System(

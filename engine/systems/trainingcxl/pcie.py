@@ -6,6 +6,7 @@ shows how much near-data logic saves without CXL. Source: Kwon et al., IEEE Micr
 
 from ...core.graph import Task
 from ..steps import shared
+from ..steps.lanes import FROM_MEMORY, TO_MEMORY
 from ..steps.repeated import lookup_bytes, update_bytes
 from ..system import LogPolicy, Settled, System
 from ..traffic import Traffic
@@ -23,15 +24,15 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         shared.sparse_features(settled, t, "pcie"),
         shared.bottom_forward(s, ("Commit",)),
         shared.near_lookup(settled, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
-        shared.handoff("Forward hand-off", lookup_bytes(s, t), ("Bottom MLP forward", "Embedding lookup"), shared.FROM_MEMORY),
+        shared.handoff("Forward hand-off", lookup_bytes(s, t), ("Bottom MLP forward", "Embedding lookup"), FROM_MEMORY),
         *gpu.pooling,
         shared.top(s, (gpu.pooled,)),
         *gpu.spreading,
-        shared.handoff("Backward hand-off", update_bytes(s, t), gpu.trained, shared.TO_MEMORY),
+        shared.handoff("Backward hand-off", update_bytes(s, t), gpu.trained, TO_MEMORY),
         shared.bottom_backward(s, ("Backward hand-off",)),
         shared.near_update(settled, t, "pmem", "pcie", ("Backward hand-off",)),
-        shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update"), shared.TO_MEMORY),
-        *shared.redo_checkpoint(t, "pmem", "pcie", ("Checkpoint hand-off",)),
+        shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update"), TO_MEMORY),
+        *shared.redo_checkpoint(s, t, "pmem", "pcie", ("Checkpoint hand-off",)),
     )
 
 

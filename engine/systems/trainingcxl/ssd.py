@@ -16,9 +16,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
     Each row read evicts a row, which must be written back.
     """
-    fetch = (Demand("ssd", RowReads(t.misses, t.sizes.moved_row.vector)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
-    evict = (Demand("ssd", RowUpdates(t.misses, t.moved_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
-    return host_plan(settled.scenario, t, "ssd", fetch, evict)
+    fetch, evict = RowReads(t.misses, t.sizes.moved_row.vector), RowUpdates(t.misses, t.moved_bytes)
+    cache = (Demand("dram", RowReads(t.rows, t.vector_bytes)),), (Demand("dram", RowUpdates(t.rows, t.row_bytes)),)
+    return host_plan(settled.scenario, t, "ssd", fetch, evict, cache)
 
 
 SYSTEM = System(
