@@ -127,6 +127,7 @@ def _events(timeline: Timeline, cut_seconds: float, checkpoint_batch: int) -> tu
         for batch in np.flatnonzero(is_begun):
             is_ended = bool(end[batch] <= cut_seconds)
             spent, seconds = cut_seconds - float(start[batch]), float(timeline.lasting[timeline.kind[batch], k])
+            seconds = float(np.fmax(seconds, end[batch] - start[batch]))  # longer than its work if others interrupt it
             done_share = 1.0 if is_ended else min(spent / max(seconds, spent), ALMOST_DONE)
             order = (not is_ended, end[batch] if is_ended else start[batch], batch, k)
             ordered_events.append((order, PersistEvent(task.persists, int(batch), done_share)))

@@ -242,7 +242,8 @@ def fraction_done(timeline: Timeline, part: Part, end_seconds: EndSeconds) -> Fl
     instant, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.lasting[timeline.kind[part.batches]]
     spent = np.where(np.isnan(part.end), np.minimum(instant - part.start, durations - part.left), instant - part.start)
     is_begun = (part.start < instant) & (durations > 0)
-    share: Floats = np.divide(spent, durations, out=np.zeros_like(spent), where=is_begun)
+    seconds = np.fmax(durations, part.end - part.start)  # longer than its work if others interrupt the task
+    share: Floats = np.divide(spent, seconds, out=np.zeros_like(spent), where=is_begun)
     done_share: Floats = np.where(part.end <= instant, 1.0, np.minimum(share, 1.0))
     total: Floats = done_share[0] if len(done_share) == 1 else done_share.sum(axis=0)
     return total

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from engine.estimate import estimate
+from engine.run.segment import cut
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
 from engine.schedule.timeline import fraction_done
 from engine.simulate import simulate
 from engine.systems.capacity import fit
 from engine.systems.traffic import traffic
-from tests.machines import TINY
+from tests.machines import TINY, flow, ready
+from tests.machines import scenario as preset_scenario
 
 SYSTEMS = ("ssd", "pmem", "pcie", "cxl-d", "cxl-b", "cxl", "dram")
 
@@ -77,3 +79,17 @@ def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
 def test_passes_without_a_data_file_are_said_to_have_no_effect(answer):
     assert any("run.passes=2" in warning for warning in answer(tiny(**{"run.passes": 2})).warnings)
     assert answer(tiny()).warnings == ()
+
+
+def test_home_writes_that_lookups_interrupt_are_done_evenly_between_their_start_and_their_end():
+    asked = preset_scenario("optane-rm2", "ssd")
+    whole = schedule(ready(asked), flow(asked, 8))
+    home, batch = whole.graph.index("Home write"), 5
+    start, end = whole.start[batch, home], whole.end[batch, home]
+    assert end - start > 1.5 * whole.lasting[0, home], "the next batch's lookups and updates interrupt it"
+    assert whole.start[batch + 1, whole.graph.index("Embedding log")] == end
+    for share in (0.25, 0.5, 0.9):
+        at = float(start + share * (end - start))
+        (written,) = [one.done_share for one in cut(whole, at).events if (one.op, one.batch) == ("home write", batch)]
+        assert written == pytest.approx(share)
+        assert fraction_done(whole, whole.course.last_part, at)[batch, home] == pytest.approx(share)
