@@ -4,7 +4,7 @@ from ..core.figures import figure
 from ..core.memo import is_given
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import port
-from ..hardware.devices.gpu_port import host_port, is_superchip, port_rate
+from ..hardware.devices.gpu_port import copy_rate, host_port, is_superchip, port_rate
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
 from .system import System
@@ -18,7 +18,7 @@ def port_problems(s: Scenario, system: System) -> tuple[str, ...]:
     if "gpu" not in system.devices:
         return ()
     if "pcie" in system.devices and is_given(machine, "pcie_bandwidth_GBps"):
-        asked.append(("pcie_bandwidth_GBps", machine.pcie_bandwidth_GBps, "set it to auto"))
+        asked.append(("pcie_bandwidth_GBps", copy_rate(machine), "set it to auto"))
     if "network" in system.devices and nodes(machine) > 1:
         asked.append(("network_bandwidth_GBps", machine.network_bandwidth_GBps, "lower it"))
     limit = port_rate(machine)

@@ -1,7 +1,7 @@
 """A GPU's port: the one link over which all its bytes come and go, but for those of a GPU fabric of its own.
 
-Copies, direct reads of host memory, network cards, CXL memory and a fabric over PCIe share it. Each direction is a lane. A PCIe link
-of 16 lanes is as fast as the slower of its two ends; a superchip's GPU has a link of its own to its CPU.
+Copies, direct reads of host memory, network cards, CXL memory and a fabric over PCIe share it. Each direction is a lane. A PCIe
+link of 16 lanes is as fast as the slower of its two ends; a superchip's GPU has a link of its own to its CPU.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,13 @@ from ...core import catalog
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.memo import is_given
+from ...core.row_sizes import granule_bytes
 from ...core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB
 from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, gpus_in_node, nodes
 from ..hosts import HOSTS
-from .gpu import ACCELERATORS, port
+from .gpu import ACCELERATORS, SECTOR, port
 from .network import FABRICS
 
 OLDEST = 3  # generation of PCIe; each later one is twice as fast
@@ -53,13 +54,9 @@ def exchanged_bytes(ports: PortRates, work: AllToAll) -> Any:
     return 0.0 if work.hosts else work.network + ports.fabric * (work.fabric + ports.gathered * work.network)
 
 
-def _shared(ports: PortRates, work: Copy | Direct | Fetch | Move) -> Any:
-    """Return the seconds of bytes that all GPUs share evenly."""
-    return work.nbytes / ports.gpus / ports.rate
-
-
 SECONDS: Mapping[type, Cost] = {
-    **dict.fromkeys((Copy, Direct, Fetch, Move), _shared),
+    **dict.fromkeys((Copy, Fetch, Move), lambda ports, work: work.nbytes / ports.gpus / ports.rate),
+    Direct: lambda ports, work: work.rows * granule_bytes(work.row_bytes, SECTOR) / ports.gpus / ports.rate,
     AllToAll: lambda ports, work: exchanged_bytes(ports, work) / ports.rate,
     AllReduce: lambda ports, work: work.nbytes * ports.ring / ports.rate,
     AllGather: lambda ports, work: work.nbytes * ports.ring / 2 / ports.rate,
@@ -84,7 +81,8 @@ def port_rate(machine: MachineKnobs) -> float:
 
 def copy_rate(machine: MachineKnobs) -> float:
     """Return the rate of one GPU's copies from pinned memory, one direction [GB/s]."""
-    return machine.pcie_bandwidth_GBps if is_given(machine, "pcie_bandwidth_GBps") else port_rate(machine)
+    given = is_given(machine, "pcie_bandwidth_GBps")
+    return machine.pcie_bandwidth_GBps if given else port_rate(machine)  # type: ignore[return-value]
 
 
 def build(machine: MachineKnobs) -> Device:

@@ -21,8 +21,8 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, over_link
 from .chassis import chassis
-from .gpu_port import copy_rate, host_port, is_superchip
 from .gpu import SECTOR, host_read_pace
+from .gpu_port import copy_rate, host_port, is_superchip
 
 
 def _share(share: float, low: float, high: float) -> Constant:
@@ -44,9 +44,7 @@ class CopyPath:
         "host DRAM a byte",
         "B",
         zero=True,
-        default=Constant(
-            "", 1, "", 1, 2, "stated", "a copy reads or writes each byte once; 2 where it is staged in pinned memory"
-        ),
+        default=Constant("", 1, "", 1, 2, "stated", "a copy reads or writes each byte once; 2 if it is staged"),
     )
 
 

@@ -8,7 +8,8 @@ from ...core.work import AllGather, Copy, Move, Persist, Requester, RowUpdates, 
 from ...scenario.scenario import Scenario
 from ..system import RecoveryWork, Settled
 from .collective_waits import with_waits
-from .shared import FLAGS, FROM_MEMORY, TO_MEMORY
+from .lanes import FROM_MEMORY, TO_MEMORY
+from .shared import FLAGS
 
 
 def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:

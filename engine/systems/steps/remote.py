@@ -19,7 +19,10 @@ def fetch(t: Traffic, rows: Amount, previous_batch_predecessors: Names) -> tuple
     the GPU updates them.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
-    transfer = (Demand("network", Fetch(nbytes), FROM_SERVERS), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
+    transfer = (
+        Demand("network", Fetch(nbytes), FROM_SERVERS),
+        Demand("remote", Stream(nbytes, write=False, skew=t.row_skew), FROM_SERVERS),
+    )
     take = (Demand("remote", HostRows(rows, t.moved_bytes, skew=t.row_skew)),)
     return (
         Task("Gather remote rows", "Embedding", take, previous_batch_predecessors=previous_batch_predecessors),
@@ -51,7 +54,10 @@ def send_back(
     cards: the load of one trainer's network card, in multiples of an even share.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
-    transfer = (Demand("network", Fetch(nbytes, skew=cards), TO_SERVERS), Demand("remote", Stream(nbytes, skew=t.row_skew)))
+    transfer = (
+        Demand("network", Fetch(nbytes, skew=cards), TO_SERVERS),
+        Demand("remote", Stream(nbytes, skew=t.row_skew), TO_SERVERS),
+    )
     scatter = (Demand("remote", HostRows(rows, t.moved_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
     copy = (Demand("pcie", Copy(rows * t.moved_nbytes, skew=cards), gpu.FROM_GPU),)
     return (

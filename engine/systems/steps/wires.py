@@ -1,4 +1,4 @@
-"""Wires that several devices share: a GPU's port, whatever link lies behind it, and the memory of a host that GPUs read and write.
+"""Wires that several devices share: a GPU's port, whatever link lies behind it, and the host memory behind copies.
 
 A task waits in the queue of its first demand. A transfer over a link nearly as fast as the port keeps others off the port, and so
 waits for the port. A slower link leaves them room: there a transfer waits for the link, and its bytes at the port only count.
@@ -7,8 +7,11 @@ Every byte between a GPU and its host is read from the host's DRAM or written to
 
 from dataclasses import replace
 
+from ...core.arithmetic import total
 from ...core.graph import Demand, Task
-from ...core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move, Stream
+from ...core.row_sizes import granule_bytes
+from ...core.work import AllGather, AllReduce, AllToAll, Amount, Copy, Direct, Fetch, Move, Stream
+from ...hardware.concurrency import LINE
 from ...hardware.devices.cxl import joint_rate
 from ...hardware.devices.gpu_port import port_rate
 from ...hardware.devices.network import fabric_through_port
@@ -49,11 +52,15 @@ def _filling_links(machine: MachineKnobs, devices: set[str]) -> frozenset[str]:
 
 def _from_host_memory(task: Task, share: float) -> Task:
     """Return a task whose copies and direct accesses also read or write host DRAM, if it does not say so itself."""
-    works = [demand.work for demand in task.demands if isinstance(demand.work, Copy | Direct)]
-    if not works or any(demand.device == DRAM for demand in task.demands):
+    moved = [_host_bytes(demand.work) for demand in task.demands if isinstance(demand.work, Copy | Direct)]
+    if not moved or any(demand.device == DRAM for demand in task.demands):
         return task
-    nbytes = works[0].nbytes if len(works) == 1 else sum(work.nbytes for work in works)
-    return replace(task, demands=(*task.demands, Demand(DRAM, Stream(share * nbytes), HOST_ACCESS)))
+    return replace(task, demands=(*task.demands, Demand(DRAM, Stream(share * total(moved)), HOST_ACCESS)))
+
+
+def _host_bytes(work: Copy | Direct) -> Amount:
+    """Return the bytes of host memory that a transfer reads or writes; rows take whole lines."""
+    return work.rows * granule_bytes(work.row_bytes, LINE) if isinstance(work, Direct) else work.nbytes
 
 
 def _through_port(task: Task, filling: frozenset[str]) -> Task:
