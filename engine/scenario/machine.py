@@ -17,6 +17,7 @@ RECORDED = "recorded"
 YEARS = tuple(str(year) for year in range(2019, 2027))
 HOURS = 730.0  # all hours of a month
 SERVICE_LIFE = 5.0  # years of depreciation at the largest owners of servers in 2022
+RATE: Mapping[str, Any] = {"unit": "GB/s", "low": 0.1, "high": 1000, "log": True}
 OWNABLE = AnyPart(
     ("gpu", "gpu-replay", "host", "dram", "media", "drive", "expander", "chassis", "near-data"),
     ("embedding-server", "gather-card"),
@@ -78,10 +79,7 @@ class MachineKnobs:
         22.5,
         "Network bandwidth",
         "Bandwidth between nodes for each GPU, in one direction; links of 200 Gb/s sustain 22.5 GB/s.",
-        unit="GB/s",
-        low=0.1,
-        high=1000,
-        log=True,
+        **RATE,
     )
     embedding_servers: int = knob(
         1, "Embedding servers", "Hosts without GPUs that hold the tables, in systems with remote tables.", low=1, high=1024
@@ -182,10 +180,7 @@ class MachineKnobs:
         None,
         "CXL bandwidth",
         "Bandwidth of an expander's CXL link for data, in one direction; auto: that of its generation and lanes.",
-        unit="GB/s",
-        low=0.1,
-        high=1000,
-        log=True,
+        **RATE,
         main=True,
     )
     cxl_generation: int = knob(
@@ -242,10 +237,7 @@ class MachineKnobs:
         None,
         "PCIe copy rate",
         "Rate of copies from pinned memory, one direction; auto: that of the slower end of a GPU's port, its own or the host's.",
-        unit="GB/s",
-        low=0.1,
-        high=1000,
-        log=True,
+        **RATE,
     )
     assume: tuple[tuple[str, float], ...] = knob(
         (),

@@ -13,7 +13,7 @@ COPIES, ROUNDING = "machine.pcie_bandwidth_GBps", 1e-9
 
 
 def port_problems(s: Scenario, system: System) -> tuple[str, ...]:
-    """Return a sentence for each rate that is above that of a GPU's port; () if all are below."""
+    """Return a sentence for each rate above that of a GPU's port."""
     machine, asked = s.machine, list[tuple[str, float, str]]()
     if "gpu" not in system.devices:
         return ()

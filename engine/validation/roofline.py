@@ -42,6 +42,7 @@ from ..scenario.machine import MachineKnobs
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import ready_machine
+from ..systems.steps.wires import is_passed_again
 from ..units import GB
 from .claims import Claim
 
@@ -88,7 +89,8 @@ def roofline_seconds(scenario: Scenario) -> float:
     s = machine.scenario
     graph = machine.system.graph(machine.settled, deal_batches(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
     rates = _bandwidths(s.machine, machine.devices)
-    demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
+    every = (demand for task in graph.tasks for demand in task.demands if not is_passed_again(demand))
+    demands = ((machine.devices[demand.device], demand.work) for demand in every)
     seconds = total(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
     if not seconds > 0:
         raise CannotRun("This plan has no bytes and operations, so it has no roofline.")

@@ -11,11 +11,17 @@ from tests.machines import SYSTEMS, flow, ready, scenario, task_graph
 FREE = {
     ("pmem", "HomeWrites"): "the update paid for its write when it put the new rows into the volatile buffer",
     ("pcie", "Copy without bytes"): "a hand-off is a thread of the host that waits; no source says what one thread draws",
+    ("dram", "Stream without bytes"): "a hand-off without bytes reads no host memory",
+    **{
+        ("gpu-port", kind): "the link behind the port pays for both of its ends"
+        for kind in ("Copy", "Copy without bytes", "Move")
+    },
     ("gpu trainingcxl", "Stream"): "the copy engine's shadow copy; the replayed GPU has watts for layers, no joules per byte",
 }
 # What draws nothing when idle, and where its static power is.
 WITHOUT_IDLE_POWER = {
     "pcie": "both of its ends are in the idle power of host and GPU or card",
+    "gpu-port": "its ends are in the idle power of GPU and host",
     "chassis": "the prototype's host has its board in its idle power",
     "dram": "the prototype's host has its memory in its idle power",
 }

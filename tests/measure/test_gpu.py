@@ -10,7 +10,7 @@ from engine.__main__ import main
 from engine.core import catalog
 from engine.errors import BadFile, BadInput
 from engine.estimate import estimate
-from engine.hardware.devices.pcie import measured_rate
+from engine.hardware.copy_paths import measured_rate
 from engine.measure.fitted import MeasuredFigure, TimedOperator
 from engine.measure.gpu import measured_gpu
 from engine.measure.gpu.device_constants import device_constants
@@ -91,6 +91,7 @@ def test_constants_of_a_gpu_come_back(operators):
     expected = {
         "memory-bandwidth": MEMORY / 1e9,
         "GEMM-share-of-bandwidth": SUSTAINED / MEMORY,
+        "port": 22,
         "GEMM-fixed-time": FIXED * 1e6,
         "GEMM-extra-rows": EXTRA,
         "kernel-launch": LAUNCH * 1e6,

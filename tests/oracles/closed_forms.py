@@ -7,8 +7,8 @@ bottom MLP's two directions, T the top part, EL and EU embedding lookup and upda
 from dataclasses import dataclass
 from itertools import pairwise
 
+from engine.hardware.copy_paths import PATHS
 from engine.hardware.devices.gpu import REPLAYS
-from engine.hardware.devices.pcie import PATHS
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.devices.ssd import DRIVES
 from engine.hardware.hosts import HOSTS

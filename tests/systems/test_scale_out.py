@@ -24,6 +24,7 @@ from engine.systems.placement import (
 )
 from engine.systems.row_kinds import row_bytes
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
+from engine.systems.steps.wires import is_passed_again
 from engine.systems.traffic import cached_rows, table_bytes
 from engine.workload.accesses import expected_accesses
 from engine.workload.caching.expected_cache import hot_split
@@ -66,7 +67,8 @@ def planned(scenario, batches=12):
 
 
 def works(task, kind):
-    return [(demand.device, demand.work) for demand in task.demands if isinstance(demand.work, kind)]
+    own = (demand for demand in task.demands if not is_passed_again(demand))
+    return [(demand.device, demand.work) for demand in own if isinstance(demand.work, kind)]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

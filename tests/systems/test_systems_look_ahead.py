@@ -14,6 +14,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
 from engine.simulate import simulate
 from engine.systems.capacity import fit
+from engine.systems.steps.wires import is_passed_again
 from engine.systems.traffic import repeat_batch
 from engine.workload.batch import recent, tally_batch
 from engine.workload.caching.unique_rows import expected_unique, look_ahead_rows, single_use_shares, unique_copies
@@ -67,7 +68,8 @@ def step(asked):
 
 def moved(asked, kind, *names):
     _, _, graph = planned(asked)
-    works = [d.work for name in names for d in graph.tasks[graph.index(name)].demands if isinstance(d.work, kind)]
+    own = (d for name in names for d in graph.tasks[graph.index(name)].demands if not is_passed_again(d))
+    works = [d.work for d in own if isinstance(d.work, kind)]
     row = 128 if kind is Direct else 1
     return sum(float(np.sum(row * work.rows if kind in (HostRows, Direct) else work.nbytes)) for work in works)
 

@@ -31,47 +31,12 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
 from ..framework import FRAMEWORKS
+from ..gpu_defaults import FLOOR, GRAPH, NO_UNIT, PORT, REMOTE, TRIP, attention_share, operation_energy
 from ..layer_kernels import Arithmetic
 from ..layers import joules, layer_cost
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
-
-
-REMOTE = quantity(
-    "remote lines in flight",
-    "lines",
-    default=Constant("", 1024, "", 256, 4096, "unsourced", "reads of host memory that a GPU's PCIe port keeps track of"),
-)
-TRIP = quantity(
-    "host read round trip",
-    "us",
-    default=Constant("", 1.3, "", 1.0, 1.6, "stated", "from a GPU over PCIe to host memory and back"),
-)
-
-PORT = quantity(
-    "port",
-    "GB/s",
-    default=Constant("", 26, "", 13, 52, "unsourced", "16 lanes of PCIe 4"),
-)
-
-
-GRAPH = Constant("", 1.25, "", 0.9, 1.35, "measured", "te42kyfo/gpu-benches: 1.31 on an A100, 1.22 on an H200")
-# Fitted to one node; the watts of all other nodes are predictions.
-FLOOR = Constant(
-    "", 0.6, "", 0.3, 0.7, "calibrated", "fitted to MLPerf v4.0's power of a node of 8 H100 that train DCNv2: clocks are high"
-)
-NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
-
-
-def _energy(picojoules: float, low: float, high: float, source: str) -> Constant:
-    """Return an unsourced energy constant [pJ/FLOP]."""
-    return Constant("", picojoules, "", low, high, "unsourced", source)
-
-
-def _attention(share: float, low: float, high: float) -> Constant:
-    """Return a share of the peak rate in attention, for a GPU without one of its own."""
-    return Constant("", share, "", low, high, "unsourced", "an H100's, not fitted to this GPU")
 
 
 class Precision(NamedTuple):
@@ -117,18 +82,22 @@ class Accelerator:
     tf32_peak: Constant = quantity("tf32 peak", "TFLOPS", default=NO_UNIT, zero=True)
     bf16_peak: Constant = quantity("bf16 peak", "TFLOPS", default=NO_UNIT, zero=True)
     fp16_peak: Constant = quantity("fp16 peak", "TFLOPS", default=NO_UNIT, zero=True)
-    tf32_energy: Constant = quantity("tf32 energy", "pJ/FLOP", default=_energy(1.0, 0.44, 2.7, "twice 16 bits'"))
+    tf32_energy: Constant = quantity("tf32 energy", "pJ/FLOP", default=operation_energy(1.0, 0.44, 2.7, "twice 16 bits'"))
     half_energy: Constant = quantity(
-        "16-bit energy", "pJ/FLOP", default=_energy(0.5, 0.22, 1.3, "an RTX 3090's, to a board's limit")
+        "16-bit energy", "pJ/FLOP", default=operation_energy(0.5, 0.22, 1.3, "an RTX 3090's, to a board's limit")
     )
     port: Constant = PORT
     graph: Constant = quantity("kernel in a graph", "us", default=GRAPH)
     floor: Constant = quantity("power between kernels", "of the limit", default=FLOOR)
     remote: Constant = REMOTE
     trip: Constant = TRIP
-    attention: Constant = quantity("attention share of peak", "of peak", default=_attention(0.091, 0.05, 0.2))
-    fused_forward: Constant = quantity("fused attention forward share of peak", "of peak", default=_attention(0.57, 0.4, 0.7))
-    fused_backward: Constant = quantity("fused attention backward share of peak", "of peak", default=_attention(0.34, 0.25, 0.5))
+    attention: Constant = quantity("attention share of peak", "of peak", default=attention_share(0.091, 0.05, 0.2))
+    fused_forward: Constant = quantity(
+        "fused attention forward share of peak", "of peak", default=attention_share(0.57, 0.4, 0.7)
+    )
+    fused_backward: Constant = quantity(
+        "fused attention backward share of peak", "of peak", default=attention_share(0.34, 0.25, 0.5)
+    )
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,43 @@
-"""A GPU's port: the one link over which all its bytes come and go, but for those of a GPU fabric of its own.
+"""Port of a GPU: the link of all bytes but those of a fabric.
 
 Copies, direct reads of host memory, network cards, CXL memory and a fabric over PCIe share it. Each direction is a lane. A PCIe
 link of 16 lanes is as fast as the slower of its two ends; a superchip's GPU has a link of its own to its CPU.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...core import catalog
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.memo import is_given
+from ...core.part_files.tables import quantity
 from ...core.row_sizes import granule_bytes
 from ...core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move
 from ...scenario.machine import MachineKnobs
 from ...units import GB
-from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, gpus_in_node, nodes
+from ..copy_paths import measured_rate
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, nodes
 from ..hosts import HOSTS
 from .gpu import ACCELERATORS, SECTOR, port
 from .network import FABRICS
 
 OLDEST = 3  # generation of PCIe; each later one is twice as fast
-PORT_OF_HOST = Constant(
-    "host port of PCIe 3",
-    13,
-    "GB/s",
-    12,
-    13.5,
-    "measured",
-    "pinned copies over 16 lanes: 12.3 to 13 on PCIe 3, 24.8 to 26 on PCIe 4",
-)
+
+
+@dataclass(frozen=True)
+class HostEnd:
+    """The host's end of a port: 16 lanes of PCIe 3, from which later generations follow."""
+
+    lanes: Constant = quantity(
+        "host port of PCIe 3",
+        "GB/s",
+        default=Constant("", 13, "", 12, 13.5, "measured", "pinned copies over 16 lanes: 12.3 to 13; 24.8 to 26 on PCIe 4"),
+    )
+
+
+HOST_END = HostEnd()
 
 
 class PortRates(NamedTuple):
@@ -50,7 +58,10 @@ class PortRates(NamedTuple):
 
 
 def exchanged_bytes(ports: PortRates, work: AllToAll) -> Any:
-    """Return the bytes of an all-to-all at the busiest GPU's port; none if the hosts exchange."""
+    """Return the bytes of an all-to-all at the busiest GPU's port.
+
+    There are none if the hosts exchange.
+    """
     return 0.0 if work.hosts else work.network + ports.fabric * (work.fabric + ports.gathered * work.network)
 
 
@@ -64,18 +75,28 @@ SECONDS: Mapping[type, Cost] = {
 
 
 def host_port(machine: MachineKnobs) -> float:
-    """Return the rate of 16 lanes of the host's PCIe, one direction [GB/s]."""
+    """Return the rate of 16 lanes of the host's PCIe, one direction [GB/s].
+
+    It is at least that of measured copies.
+    """
+    measured = measured_rate(machine.host) or 0.0
     generation = assumed_value(machine, "host", HOSTS[machine.host].generation)
-    return float(assumed_value(machine, "gpu-port", PORT_OF_HOST) * 2.0 ** (generation - OLDEST))
+    return max(measured, float(assumed_value(machine, "gpu-port", HOST_END.lanes) * 2.0 ** (generation - OLDEST)))
 
 
 def is_superchip(machine: MachineKnobs) -> bool:
-    """Return whether GPU and CPU are joined by a link of their own; a prototype's GPU counts as such."""
+    """Return whether a link of their own joins GPU and CPU.
+
+    A prototype's GPU counts as joined.
+    """
     return machine.gpu not in ACCELERATORS or catalog.form("gpu", machine.gpu) == "superchip"
 
 
 def port_rate(machine: MachineKnobs) -> float:
-    """Return the rate of a GPU's port, one direction [GB/s]: that of its slower end, its own or the host's."""
+    """Return the rate of a GPU's port, one direction [GB/s].
+
+    It is that of the slower end, the GPU's or the host's.
+    """
     return port(machine) if is_superchip(machine) else min(port(machine), host_port(machine))
 
 
@@ -86,7 +107,10 @@ def copy_rate(machine: MachineKnobs) -> float:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Return the ports of all GPUs as one device; they draw no power of their own."""
+    """Return the ports of all GPUs as one device.
+
+    They draw no power of their own.
+    """
     rate, fabric = port_rate(machine), assumed_part(machine, "network", FABRICS[machine.gpu]).port_share.value
     node_gpus, count = gpus_in_node(machine), nodes(machine)
     rates = PortRates(
@@ -102,13 +126,13 @@ def build(machine: MachineKnobs) -> Device:
         helps="a GPU and a host with a faster port, or fewer bytes, would shorten it",
         rates=rates,
         seconds=SECONDS,
-        constants=(PORT_OF_HOST,) if rate < port(machine) else (),
+        constants=fields_of(assumed_part(machine, "gpu-port", HOST_END)),
     )
 
 
 DEVICE = DeviceKind(
     "GPU port",
     build,
-    lambda: {"": (PORT_OF_HOST,)},
-    knob_names=("gpu", "host", "num_gpus", "gpus_per_node", "exchange_route"),
+    lambda: {"": fields_of(HOST_END)},
+    knob_names=("gpu", "host", "exchange_route"),
 )

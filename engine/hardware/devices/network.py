@@ -104,7 +104,10 @@ class NetworkRates(NamedTuple):
 
 
 def fabric_through_port(machine: MachineKnobs) -> float:
-    """Return the rate at which GPUs of a node exchange bytes through their PCIe ports [GB/s]; 0 with a fabric of their own."""
+    """Return the rate of a fabric over the GPUs' PCIe ports [GB/s].
+
+    It is 0 for a fabric of its own.
+    """
     fabric = assumed_part(machine, "network", FABRICS[machine.gpu])
     return fabric.port_share.value * fabric.utilisation.value * fabric.link.value
 

@@ -6,51 +6,22 @@ copy rate, and a GPU has a limited number of requests in flight.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.catalog import Catalogue
-from ...core.constants import Constant
 from ...core.figures import figure
-from ...core.part_files.tables import Quantity, quantity
 from ...core.row_sizes import granule_bytes, mean_over_rows
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, over_link
+from ..copy_paths import PATHS
+from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, gpus_in_node, over_link
 from .chassis import chassis
 from .gpu import SECTOR, host_read_pace
 from .gpu_port import copy_rate, host_port, is_superchip
 
-
-def _share(share: float, low: float, high: float) -> Constant:
-    """Return the share of the copy rate that small zero-copy requests reach."""
-    return Constant("", share, "", low, high, "stated", "of a request's time on the link, a fixed part is not for bytes")
-
-
-@dataclass(frozen=True)
-class CopyPath:
-    """Constants of copies between a host and its GPUs."""
-
-    handoff: Constant = quantity("software hand-off", "us")
-    phy: Constant = quantity("link energy", "pJ/bit")
-    pageable: Constant = quantity("unpinned copy rate", "GB/s")
-    direct: Constant = quantity("zero-copy share", "of copy rate")
-    direct_64: Constant = quantity("zero-copy share at 64 B", "of copy rate", default=_share(0.55, 0.4, 0.7))
-    direct_32: Constant = quantity("zero-copy share at 32 B", "of copy rate", default=_share(0.35, 0.25, 0.5))
-    staged: Constant = quantity(
-        "host DRAM a byte",
-        "B",
-        zero=True,
-        default=Constant("", 1, "", 1, 2, "stated", "a copy reads or writes each byte once; 2 if it is staged"),
-    )
-
-
 REQUEST = 128  # bytes of the largest request of a GPU
-PINNED = Quantity("pinned copy rate", "GB/s")  # of a measured path, for machine.pcie_bandwidth_GBps, which is what counts
-PATHS = Catalogue("copy-path", CopyPath, used_by=("host",), extra_constants=(PINNED,))
 
 
 class CopyRates(NamedTuple):
@@ -107,17 +78,6 @@ JOULES: Mapping[type, Cost] = {
 }
 
 
-def host_memory_share(machine: MachineKnobs) -> float:
-    """Return the bytes of host DRAM that are read or written for a byte between a GPU and its host."""
-    return assumed_value(machine, "pcie", PATHS[machine.host].staged)
-
-
-def measured_rate(host: str) -> float | None:
-    """Return the measured rate of pinned copies on a host [GB/s]; None if not measured."""
-    said = PATHS.extra_constants(host).get(PINNED.name)
-    return said.value if said else None
-
-
 def uplink_rate(machine: MachineKnobs) -> float:
     """Return the rate of a GPU's copies while all GPUs of a node copy [GB/s].
 
@@ -161,6 +121,6 @@ DEVICE = DeviceKind(
     "PCIe link",
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},
-    knob_names=("host", "pcie_bandwidth_GBps", "gpu", "chassis", "gpus_per_node"),
+    knob_names=("gpu", "host", "pcie_bandwidth_GBps", "chassis"),
     copies=lambda machine: machine.num_gpus,
 )

@@ -40,6 +40,7 @@ def device_constants(timed: Sequence[TimedOperator]) -> dict[str, Constants]:
         "unpinned-copy-rate": _copy_rate(timed, PAGEABLE),
         "pinned-copy-rate": _copy_rate(timed, PINNED),
     }
+    gpu["port"] = copies["pinned-copy-rate"]
     fabric = (
         {"fabric": {"fabric-bandwidth": _rate_figure(timed, "to another GPU")}}
         if operators_of_kind(timed, "to another GPU")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.figures import count
-from ...hardware.devices.pcie import measured_rate
+from ...hardware.copy_paths import measured_rate
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
 from ..part_files import GPU_PART_NAMES, NAME
@@ -24,6 +24,7 @@ PARTS = {
 }
 NO_INPUT = (("host.input-a-value", 0.0),)  # batches are on their device before a step begins
 NO_COPIES = 1000.0  # GB/s, the knob's maximum
+NO_PORT = (("gpu.port", NO_COPIES), ("gpu-port.host-port-of-PCIe-3", NO_COPIES))
 CPU_ONLY, ALL_HBM, CPU_GPU = "cpu-only", "all-hbm", "cpu-gpu"
 GPU_SYSTEMS = (ALL_HBM, CPU_GPU)
 MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5
@@ -111,7 +112,9 @@ def _gpu_parts(system: str) -> dict[str, Any]:
     Nothing crosses the link during a step of all-hbm.
     """
     parts = {**PARTS, "machine.gpu": NAME, "machine.framework": GPU_PART_NAMES["framework"], "machine.assume": NO_INPUT}
-    rate = NO_COPIES if system == ALL_HBM else measured_rate(NAME)
+    if system == ALL_HBM:
+        return {**parts, "machine.assume": (*NO_INPUT, *NO_PORT), "machine.pcie_bandwidth_GBps": NO_COPIES}
+    rate = measured_rate(NAME)
     return {**parts, "machine.pcie_bandwidth_GBps": rate} if rate else parts
 
 

@@ -1,4 +1,4 @@
-"""Wires that several devices share: a GPU's port, whatever link lies behind it, and the host memory behind copies.
+"""Wires that several devices share: GPUs' ports, and the host memory behind copies.
 
 A task waits in the queue of its first demand. A transfer over a link nearly as fast as the port keeps others off the port, and so
 waits for the port. A slower link leaves them room: there a transfer waits for the link, and its bytes at the port only count.
@@ -12,10 +12,11 @@ from ...core.graph import Demand, Task
 from ...core.row_sizes import granule_bytes
 from ...core.work import AllGather, AllReduce, AllToAll, Amount, Copy, Direct, Fetch, Move, Stream
 from ...hardware.concurrency import LINE
+from ...hardware.copy_paths import host_memory_share
 from ...hardware.devices.cxl import joint_rate
 from ...hardware.devices.gpu_port import port_rate
 from ...hardware.devices.network import fabric_through_port
-from ...hardware.devices.pcie import host_memory_share, uplink_rate
+from ...hardware.devices.pcie import uplink_rate
 from ...scenario.machine import MachineKnobs
 from ...units import GB
 from .lanes import INTO_GPU
@@ -29,13 +30,18 @@ FILLED = 0.6  # share of the port's rate from which on a link leaves no room for
 
 
 def with_wires(machine: MachineKnobs, plan: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the plan in which each transfer crosses the GPUs' ports, and copies take the rate of host memory.
+    """Return the plan in which transfers cross ports and host memory.
 
     A collective takes both directions at once; it waits for the one in which copies come.
     """
     filling = _filling_links(machine, {demand.device for task in plan for demand in task.demands})
     share = host_memory_share(machine)
     return tuple(_through_port(_from_host_memory(task, share) if share else task, filling) for task in plan)
+
+
+def is_passed_again(demand: Demand) -> bool:
+    """Return whether a demand's bytes also count at another link."""
+    return demand.device == PORT or demand.lane == HOST_ACCESS
 
 
 def _filling_links(machine: MachineKnobs, devices: set[str]) -> frozenset[str]:
