@@ -15,6 +15,7 @@ from ..core.row_sizes import granule_bytes, mean_bytes
 from ..hardware.devices.gpu import SECTOR
 from ..scenario.scenario import Scenario
 from ..schedule.machine import expected_timeline, machine_of, settle
+from ..systems.steps.wires import PORT
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     rows = []
     for share, task in zip(line.ran_shares.tolist(), line.graph.tasks, strict=True):
         for demand in task.demands:
+            if demand.device == PORT:
+                continue  # whose bytes are those of the links behind it
             way, amount = payload(demand.work)
             nbytes = share * float(np.mean(amount))
             rows.append(DataMove(task.name, task.stage, demand.device, demand.lane, way, nbytes))

@@ -25,6 +25,7 @@ from .ports import port_problems
 from .sharding import filled
 from .sizing import CAPACITY, DEDUPED, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
+from .steps.wires import wires_of
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement
 from .traffic import hottest_bytes, log_bytes, mlp_bytes, table_bytes
@@ -41,7 +42,8 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
     s = with_checked_values(scenario, sizes.knobs) if sizes.knobs else scenario
     refuse_kernels(s, system)
     _refuse_stashing(s, system)
-    return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
+    wires = wires_of(s.machine, system.devices)
+    return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes, wires)
 
 
 def _refuse_stashing(s: Scenario, system: System) -> None:

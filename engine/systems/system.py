@@ -24,7 +24,7 @@ from .placement import Tiers
 from .steps.collective_waits import with_waits
 from .steps.history_layers import with_history_layers
 from .steps.input_dedup import with_input_dedup
-from .steps.wires import LINKS, PORT, with_wires
+from .steps.wires import LINKS, PORT, Wires, with_wires
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
@@ -172,7 +172,7 @@ class System:
         """Return the task graph of a batch, with the training loop."""
         s, plan = settled.scenario, with_input_dedup(t, self.plan(settled, t))
         tasks = with_waits(s, with_training_loop(s, with_history_layers(s, plan)))
-        return TaskGraph(with_wires(s.machine, tasks) if "gpu" in self.devices else tasks)
+        return TaskGraph(with_wires(settled.wires, tasks) if "gpu" in self.devices else tasks)
 
     def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""
@@ -202,6 +202,7 @@ class Settled:
     placement: the placement of tables over parts.
     medium: the cache before the media of the modules with the tables; of 0 lines without a cache.
     sizes: the chosen sizes and the problems of fitting.
+    wires: what the machine's wires let pass beside each other.
     """
 
     scenario: Scenario
@@ -210,6 +211,7 @@ class Settled:
     placement: TablePlacement
     medium: LineCache
     sizes: Sizes
+    wires: Wires
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def test_each_unit_of_a_share_has_an_upper_limit_and_each_shipped_part_keeps_it(
     units = {one.unit for kind in catalog.KINDS.values() for one in kind.all_quantities()}
     assert {unit for unit in units if upper_limit("", unit) == 1} == {
         *("of peak", "of bandwidth", "of the rate", "of both", "of copy rate", "of input", "of raw", "of sustained"),
-        *("of the limit", "of the node"),
+        *("of the limit", "of the node", "of bytes"),
     }
     for kind in catalog.kinds():
         for path in (BUILT_IN / kind).glob("*.toml"):

@@ -49,6 +49,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
         "says 'memry', which is not known": line_of(text, "[memry]"),
         "gives board-limit = 7000 W outside its range of 700 to 700": line_of(text, "value", "[board-limit]"),
         "gives kernel-launch.confidence = 'mesured'": line_of(text, "confidence", "[kernel-launch]"),
+        "gives port.confidence = 'mesured'": line_of(text, "confidence", "[port]"),
     }
 
 

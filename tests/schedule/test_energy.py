@@ -89,6 +89,7 @@ FULL = {
     "near-data": 75,
     "ssd": 18,
     "pcie": 2 * 26 * 0.12,
+    "gpu-port": 0,
     "cxl": 10 + 30 + 2 * 50 * 0.12,
     "dram": 16 * (5 + 25.6 * 0.8 * 0.16),  # a DIMM a channel
     "expander-dram": 6 * 16 * 2**30 / 1e9 * 0.06 + 6 * 25.6 * 0.8 * 0.16,  # six channels of the smallest DIMM

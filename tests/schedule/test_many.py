@@ -133,5 +133,5 @@ def test_a_plan_keeps_the_costs_of_few_of_the_machines_that_it_has_met():
         (point,) = design_points([with_values(start, bandwidth)])
         point.plan.layout.demand_costs([point.machine.devices])
         plans[id(point.plan)] = point.plan
-    (plan,) = plans.values()
-    assert 1 < len(plan.layout.costs) <= 64
+    assert len(plans) == 2  # links slower than a GPU's port, and links that fill it
+    assert all(1 < len(plan.layout.costs) <= 64 for plan in plans.values())

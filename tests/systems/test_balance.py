@@ -360,7 +360,7 @@ def test_a_faster_network_never_slows_a_plan(sharding):
         estimate(
             made_up(**{"policy.sharding": sharding, "machine.gpus_per_node": 2, "machine.network_bandwidth_GBps": rate})
         ).results["Step time [ms]"]
-        for rate in (0.5, 2.0, 8.0, 100.0)
+        for rate in (0.5, 2.0, 8.0, 26.0)
     ]
     assert steps == sorted(steps, reverse=True) and steps[0] > steps[-1]
 

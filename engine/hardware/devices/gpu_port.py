@@ -23,7 +23,7 @@ from ..hosts import HOSTS
 from .gpu import ACCELERATORS, SECTOR, port
 from .network import FABRICS
 
-OLDEST = 3  # generation of PCIe; each later one is twice as fast
+OLDEST, LATEST = 3, 7  # generations of PCIe; each is twice as fast as the one before
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def host_port(machine: MachineKnobs) -> float:
     """
     measured = measured_rate(machine.host) or 0.0
     generation = assumed_value(machine, "host", HOSTS[machine.host].generation)
-    return max(measured, float(assumed_value(machine, "gpu-port", HOST_END.lanes) * 2.0 ** (generation - OLDEST)))
+    return max(
+        measured, float(assumed_value(machine, "gpu-port", HOST_END.lanes) * 2.0 ** min(generation - OLDEST, LATEST - OLDEST))
+    )
 
 
 def is_superchip(machine: MachineKnobs) -> bool:

@@ -5,7 +5,9 @@ waits for the port. A slower link leaves them room: there a transfer waits for t
 Every byte between a GPU and its host is read from the host's DRAM or written to it, at the rate of all its channels.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...core.arithmetic import total
 from ...core.graph import Demand, Task
@@ -29,23 +31,21 @@ THROUGH_PORT = (*COLLECTIVES, Copy, Direct, Fetch, Move)
 FILLED = 0.6  # share of the port's rate from which on a link leaves no room for another transfer
 
 
-def with_wires(machine: MachineKnobs, plan: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the plan in which transfers cross ports and host memory.
+class Wires(NamedTuple):
+    """What a machine's wires let pass beside each other.
 
-    A collective takes both directions at once; it waits for the one in which copies come.
+    filling: the links that are nearly as fast as a GPU's port.
+    host_share: bytes of host DRAM that a copied byte reads or writes.
     """
-    filling = _filling_links(machine, {demand.device for task in plan for demand in task.demands})
-    share = host_memory_share(machine)
-    return tuple(_through_port(_from_host_memory(task, share) if share else task, filling) for task in plan)
+
+    filling: frozenset[str] = frozenset()
+    host_share: float = 1.0
 
 
-def is_passed_again(demand: Demand) -> bool:
-    """Return whether a demand's bytes also count at another link."""
-    return demand.device == PORT or demand.lane == HOST_ACCESS
-
-
-def _filling_links(machine: MachineKnobs, devices: set[str]) -> frozenset[str]:
-    """Return the links that are nearly as fast as a GPU's port."""
+def wires_of(machine: MachineKnobs, devices: Collection[str]) -> Wires:
+    """Return the wires of a machine with these devices."""
+    if "gpu" not in devices:
+        return Wires()
     room, filling = FILLED * port_rate(machine), set[str]()
     if "pcie" in devices and uplink_rate(machine) >= room:
         filling.add("pcie")
@@ -53,7 +53,21 @@ def _filling_links(machine: MachineKnobs, devices: set[str]) -> frozenset[str]:
         filling.add("network")
     if "cxl" in devices and joint_rate(machine) / GB >= room:
         filling.add("cxl")
-    return frozenset(filling)
+    return Wires(frozenset(filling), host_memory_share(machine))
+
+
+def with_wires(wires: Wires, plan: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return the plan in which transfers cross ports and host memory.
+
+    A collective takes both directions at once; it waits for the one in which copies come.
+    """
+    share = wires.host_share
+    return tuple(_through_port(_from_host_memory(task, share) if share else task, wires.filling) for task in plan)
+
+
+def is_passed_again(demand: Demand) -> bool:
+    """Return whether a demand's bytes also count at another link."""
+    return demand.device == PORT or demand.lane == HOST_ACCESS
 
 
 def _from_host_memory(task: Task, share: float) -> Task:
