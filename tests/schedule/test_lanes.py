@@ -22,7 +22,7 @@ from tests.machines import PRESETS, flow, line, ready, scenario
 LONG_RUN = 200  # batches, so that the first ones, in which a pipeline fills, hide nothing
 # Devices that a task may ask only beside the lane in which it waits, and the most that they are busy.
 OVERBOOKED = {
-    ("bagpipe", "remote"): 1.65,  # servers stream rows for the network, whose lanes they wait in, while the servers gather others
+    ("torchrec-uvm", "pcie"): 1.11,  # lookups read rows without a place in the cache while the next batch's rows come
     ("scratchpipe", "gpu"): 1.03,  # the host's rows lane inserts into and reads from HBM while the GPU trains
 }
 
@@ -71,10 +71,11 @@ def test_a_medium_is_busy_for_at_most_the_time_that_passes_home_writes_of_its_re
 
 
 @pytest.mark.parametrize(
-    "system, device, name", [("bagpipe", "remote", "scratchpipe-kaggle"), ("scratchpipe", "gpu", "dlrm-kaggle")]
+    "system, device, lane, name",
+    [("torchrec-uvm", "pcie", "to GPU", "meta-856"), ("scratchpipe", "gpu", "", "dlrm-kaggle")],
 )
-def test_each_exception_is_needed(system, device, name):
-    assert 1.0 < shares_of(name, system)[device, ""] <= OVERBOOKED[system, device]
+def test_each_exception_is_needed(system, device, lane, name):
+    assert 1.0 < shares_of(name, system)[device, lane] <= OVERBOOKED[system, device]
 
 
 REDO = {  # by system: what begins a batch at once, what follows task by task, what ends it at once

@@ -1,0 +1,168 @@
+"""Wires: does every byte of a GPU cross its port, are uplinks and host memory shared, and is what no port carries refused?"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from engine.core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move
+from engine.estimate import estimate
+from engine.hardware.device import seconds
+from engine.hardware.devices.gpu_port import host_port, port_rate
+from engine.hardware.devices.pcie import uplink_rate
+from engine.registry import load_variant
+from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.schedule.machine import machine_of, settle
+from engine.systems.steps.wires import FILLED, PORT
+from tests.cases import each
+from tests.machines import flow
+
+STEP, GB = "Step time [ms]", 1e9
+TERABYTE = preset("dlrm-terabyte").scenario  # one H100 in a host of PCIe 5
+GENERATIONS = {"avx512-2019": 3, "server": 4, "epyc-2024": 5}
+EIGHT = {"machine.gpu": "a100-80", "machine.host": "server", "machine.num_gpus": 8}
+UVM = {"system": "torchrec-uvm", "model.num_tables": 60, "model.num_embeddings": 2_000_000, "model.pooling": 30}
+UVM |= {"machine.framework": "lean", "data.batch_size": 8192, "policy.cache_load_factor": 0.01, "machine.num_gpus": 4}
+
+
+def asked(**knobs):
+    return with_values(TERABYTE, knobs)
+
+
+def machine(**knobs):
+    return asked(**knobs).machine
+
+
+def step(**knobs):
+    found = estimate(asked(**knobs))
+    assert found.ran, found.outcome
+    return found.results[STEP]
+
+
+def port_seconds(work, **knobs):
+    return float(np.max(seconds(load_variant("devices", PORT).build(machine(**knobs)), work)))
+
+
+@each(("host", "generation"), [*GENERATIONS.items()])
+def test_sixteen_lanes_are_twice_as_fast_with_each_generation_and_the_slower_end_decides(host, generation):
+    lanes = 13 * 2 ** (generation - 3)
+    assert host_port(machine(**{"machine.host": host})) == lanes
+    for gpu, end in {"v100": 13, "a100-80": 26, "h100-sxm": 52}.items():
+        assert port_rate(machine(**{"machine.host": host, "machine.gpu": gpu})) == min(end, lanes)
+
+
+def test_a_superchip_has_a_link_of_its_own_and_a_slice_a_part_of_its_gpus_port():
+    assert port_rate(machine(**{"machine.host": "avx512-2019", "machine.gpu": "gh200"})) == 450
+    slices = [port_rate(machine(**{"machine.gpu": f"a100-80-mig-{size}g"})) for size in (1, 3)]
+    assert slices == pytest.approx([26 / 7, 3 * 26 / 7], rel=0.01)
+
+
+def test_each_kind_of_transfer_takes_its_bytes_at_the_port():
+    one = {"machine.gpu": "h100-sxm"}
+    assert port_seconds(Copy(52 * GB, handoffs=3), **one) == pytest.approx(1)
+    assert port_seconds(Copy(52 * GB, pinned=False), **one, **{"machine.num_gpus": 4}) == pytest.approx(1 / 4)
+    assert port_seconds(Move(26 * GB), **one) == pytest.approx(1 / 2)
+    assert port_seconds(Direct(1e6, 100), **one) == pytest.approx(1e6 * 128 / (52 * GB))  # whole sectors
+    assert port_seconds(Fetch(52 * GB), **one, **{"machine.num_gpus": 2}) == pytest.approx(1 / 2)
+
+
+@each("gpu", ["h100-sxm", "h100-pcie"])
+def test_collectives_cross_the_port_between_nodes_and_between_gpus_without_a_fabric_of_their_own(gpu):
+    two = {"machine.gpu": gpu, "machine.num_gpus": 8, "machine.gpus_per_node": 4}
+    within = gpu == "h100-pcie"
+    assert port_seconds(AllToAll(1.0, 26 * GB, 13 * GB), **two) == pytest.approx((13 + 26 * within) / 52)
+    assert port_seconds(AllToAll(1.0, 26 * GB, 13 * GB, hosts=True), **two) == 0
+    ring = 2 * (2 - 1) / 2 / 4 + within * 2 * 3 / 4  # between nodes each GPU sums a fourth
+    assert port_seconds(AllReduce(52 * GB), **two) == pytest.approx(ring)
+    assert port_seconds(AllGather(52 * GB), **two) == pytest.approx(ring / 2)
+
+
+def test_more_cxl_lanes_than_a_port_carries_are_worth_nothing():
+    times = [step(**{"system": "cxl", "machine.cxl_bandwidth_GBps": rate}) for rate in (3.2, 12.9, 51.7, 103.0)]
+    assert times[0] > times[1] >= times[2] == times[3]
+    assert times[1] == pytest.approx(times[3], rel=0.03)
+
+
+def test_a_lookup_over_more_links_than_the_port_carries_takes_its_vectors_at_the_port():
+    """The vectors of a batch: 26 tables, each sample's 512 B from one of four modules, so all of them cross."""
+    wide = {"system": "dram", "machine.num_expanders": 4, "machine.cxl_bandwidth_GBps": 51.7, "machine.near_data_lanes": 1024}
+    settled = settle(asked(**wide))
+    m = machine_of(settled)
+    (lookup,) = [one for one in m.system.graph(settled, flow(settled.scenario, 4)).tasks if one.name == "Embedding lookup"]
+    (at_port,) = [one.work for one in lookup.demands if one.device == PORT]
+    (on_links,) = [one.work for one in lookup.demands if one.device == "cxl"]
+    assert at_port is on_links
+    assert float(np.max(seconds(m.devices[PORT], at_port))) == pytest.approx(float(np.max(at_port.nbytes)) / (52 * GB))
+    assert float(np.max(at_port.nbytes)) >= 26 * TERABYTE.data.batch_size * 512
+
+
+@each(
+    ("knobs", "sentence"),
+    [
+        (
+            {"machine.pcie_bandwidth_GBps": 52.1},
+            "pcie_bandwidth_GBps=52.1 GB/s is more than a GPU's port carries, 52.0 GB/s",
+        ),
+        (
+            {"machine.pcie_bandwidth_GBps": 27.0, "machine.host": "server"},
+            r"26.0 GB/s each way (machine.host=server); set it",
+        ),
+        ({"machine.network_bandwidth_GBps": 1000.0, "machine.num_gpus": 16}, r"network_bandwidth_GBps=1,000 GB/s is more than"),
+        ({"machine.gpu": "v100", "machine.num_gpus": 16}, r"13.0 GB/s each way (machine.gpu=v100); lower it, or choose a GPU"),
+    ],
+)
+def test_a_rate_beyond_the_port_is_refused_with_both_numbers(knobs, sentence):
+    found = estimate(asked(**{"system": "all-hbm", **knobs}))
+    assert not found.ran and sentence in found.outcome
+
+
+def test_rates_up_to_the_ports_and_cards_that_no_batch_uses_are_accepted():
+    at_limit = {"system": "all-hbm", "machine.pcie_bandwidth_GBps": 52.0, "machine.num_gpus": 16}
+    assert estimate(asked(**at_limit, **{"machine.network_bandwidth_GBps": 52.0})).ran
+    one_node = {"system": "all-hbm", "machine.num_gpus": 8, "machine.network_bandwidth_GBps": 1000.0}
+    assert estimate(asked(**one_node)).ran
+    assert estimate(asked(**{"system": "cpu-only", "machine.pcie_bandwidth_GBps": 1000.0})).ran
+
+
+@each(("gpus", "chassis", "rate"), [(1, None, 26), (2, None, 26), (4, None, 26), (8, None, 13), (8, "gpu-4-pcie", 26)])
+def test_gpus_behind_one_switch_share_its_uplink(gpus, chassis, rate):
+    knobs = {**EIGHT, "machine.num_gpus": gpus, "machine.chassis": chassis, "system": "all-hbm"}
+    assert uplink_rate(settle(asked(**knobs)).scenario.machine) == rate
+
+
+def test_a_copy_rate_below_an_uplinks_half_keeps_its_rate_and_a_superchip_has_no_uplink():
+    assert uplink_rate(machine(**EIGHT, **{"machine.chassis": "gpu-8-sxm", "machine.pcie_bandwidth_GBps": 5.0})) == 5
+    assert uplink_rate(machine(**{**EIGHT, "machine.gpu": "gh200", "machine.chassis": "gpu-8-sxm"})) == 450
+
+
+def test_a_faster_end_is_never_slower_and_pays_only_where_it_is_the_slower_one():
+    uvm = {**UVM, "machine.num_gpus": 1, "model.num_tables": 26}
+    v100, h100 = (
+        [step(**uvm, **{"machine.gpu": gpu, "machine.host": host}) for host in GENERATIONS] for gpu in ("v100", "h100-sxm")
+    )
+    assert max(v100) == pytest.approx(min(v100), rel=0.01)  # hosts differ in their DRAM alone
+    assert all(slower > 1.2 * faster for slower, faster in pairwise(h100))
+
+
+def test_fewer_channels_cost_time_where_gpus_read_more_than_they_give():
+    reads = {**UVM, "policy.kernel": "uvm"}
+    for gpu, spare in (("h100-sxm", 1.03), ("gb200", 0.0)):  # eight channels feed four H100
+        times = [step(**reads, **{"machine.gpu": gpu, "machine.host_dram_channels": count}) for count in (16, 8, 2, 1)]
+        assert times == sorted(times) and times[3] == pytest.approx(2 * times[2], rel=0.02)
+        assert times[1] < spare * times[0] if spare else times[1] > 1.9 * times[0]
+
+
+def first_devices(**knobs):
+    """Return the device in whose queue each transfer of a machine waits, by task."""
+    settled = settle(asked(**knobs))
+    tasks = machine_of(settled).system.graph(settled, flow(settled.scenario, 4)).tasks
+    return {task.name: task.demands[0].device for task in tasks if any(one.device == PORT for one in task.demands)}
+
+
+def test_a_transfer_waits_for_the_port_if_its_link_fills_it_and_for_the_link_if_not():
+    sixteen = {"system": "all-hbm", "machine.num_gpus": 16, "machine.gpu": "h100-sxm"}
+    slow, fast = (first_devices(**sixteen, **{"machine.network_bandwidth_GBps": FILLED * 52 + more}) for more in (-0.1, 0.1))
+    assert {slow["All-reduce"], slow["Pooled all-to-all"]} == {"network"} and slow["Sparse features"] == "pcie"
+    assert {fast["All-reduce"], fast["Pooled all-to-all"]} == {PORT}
+    assert first_devices(**{"system": "all-hbm"})["Sparse features"] == PORT
