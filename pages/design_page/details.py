@@ -12,7 +12,7 @@ from engine.core.figures import of_the_time
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
-from pages.design_page import constants_panel, every_knob, tornado
+from pages.design_page import constants_panel, every_knob, tornado, wires_panel
 from pages.embedding_tables import table_editor, table_results
 from pages.graphics import chart
 from pages.memory import memory_panel
@@ -21,7 +21,7 @@ from pages.ui import downloads, palette, session, tables
 from pages.why_page import why_panel
 
 WHY_SECTION, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
-TABLES = "tables section"
+TABLES, WIRES = "tables section", "wires section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
@@ -54,6 +54,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
             "How sure is the estimate? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result)
         )
         _section("How do batches overlap? A timeline, and how busy each device is", "batches section", lambda: _batches(result))
+        _section("Which wire is full? One node's links and memories", WIRES, lambda: wires_panel.draw(result))
         _section("All results, and the source of each constant", "numbers section", lambda: _numbers(scenario, results_by_system))
 
 

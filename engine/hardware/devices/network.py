@@ -108,8 +108,13 @@ def fabric_through_port(machine: MachineKnobs) -> float:
 
     It is 0 for a fabric of its own.
     """
+    return assumed_part(machine, "network", FABRICS[machine.gpu]).port_share.value * fabric_rate(machine)
+
+
+def fabric_rate(machine: MachineKnobs) -> float:
+    """Return the rate of a GPU in collectives over its node's fabric [GB/s]."""
     fabric = assumed_part(machine, "network", FABRICS[machine.gpu])
-    return fabric.port_share.value * fabric.utilisation.value * fabric.link.value
+    return fabric.utilisation.value * fabric.link.value
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:

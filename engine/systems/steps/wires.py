@@ -32,7 +32,7 @@ FILLED = 0.6  # share of the port's rate from which on a link leaves no room for
 
 
 class Wires(NamedTuple):
-    """What a machine's wires let pass beside each other.
+    """Room on a machine's wires for several transfers at once.
 
     filling: the links that are nearly as fast as a GPU's port.
     host_share: bytes of host DRAM that a copied byte reads or writes.

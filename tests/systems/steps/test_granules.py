@@ -23,7 +23,8 @@ BARE = {"machine.near_data_compute": False}
 
 
 def pcie(**assume):
-    asked = with_values(preset("dlrm-terabyte").scenario, {"machine.assume": tuple(sorted(assume.items()))})
+    knobs = {"machine.assume": tuple(sorted(assume.items())), "machine.pcie_bandwidth_GBps": RATE / 1e9}
+    asked = with_values(preset("dlrm-terabyte").scenario, knobs)
     return load_variant("devices", "pcie").build(asked.machine)
 
 
