@@ -7,6 +7,7 @@ from engine.core.figures import count, figure, percent
 from engine.hardware.device import gpus_in_node, nodes
 from engine.insight.network.node_wires import GPU, Wire, busiest_wire, node_wires
 from engine.results.result import Result
+from engine.schedule.machine import sized_scenario
 from pages.ui import downloads
 
 INK, MARK = "#7d8590", "#d9730d"  # on a light and on a dark page
@@ -15,13 +16,13 @@ INK, MARK = "#7d8590", "#d9730d"  # on a light and on a dark page
 def draw(result: Result) -> None:
     """Draw the wires of a machine's node, and their table."""
     wires = node_wires(result.scenario, result.devices)
-    busiest, machine = busiest_wire(wires), result.scenario.machine
+    busiest, machine = busiest_wire(wires), sized_scenario(result.scenario).machine
     st.markdown(f"**{sentence(busiest)}**")
     st.caption(
-        f"One node of {count(nodes(machine), 'node')}, with {count(gpus_in_node(machine), 'GPU')}. At each wire stand the device "
+        f"One of {count(nodes(machine), 'node')}, with {count(gpus_in_node(machine), 'GPU')} each. At each wire stand the device "
         "that works for its bytes, its rate in one direction, and the share of the time in which it works."
     )
-    st.graphviz_chart(dot(wires), width="stretch")
+    st.graphviz_chart(dot(wires), width="content")
     downloads.show(
         pd.DataFrame(
             [
@@ -43,7 +44,7 @@ def dot(wires: tuple[Wire, ...]) -> str:
     busiest = busiest_wire(wires)
     ink = f'color="{INK}", fontcolor="{INK}", fontname="sans"'
     lines = [
-        f'graph {{ rankdir=LR; bgcolor="transparent"; node [shape=box, style=rounded, {ink}];',
+        f'graph {{ rankdir=TB; ranksep=0.35; bgcolor="transparent"; node [shape=box, style=rounded, {ink}];',
         f'edge [{ink}, fontsize=11]; "{GPU}" [penwidth=2];',
     ]
     for one in wires:

@@ -14,7 +14,7 @@ from ...scenario.scenario import Scenario
 from ...schedule.machine import Machine, ready_machine
 from ...units import GB
 
-GPU, SLOT, HOST, NETWORK = "GPU", "16 lanes of PCIe", "host CPU", "other nodes"
+GPU, SLOT, HOST, NETWORK = "GPU", "PCIe slot", "host CPU", "other nodes"
 MEMORIES = {"dram": "host DRAM", "expander-dram": "DRAM of cards", "pmem": "persistent memory", "ssd": "drives"}
 
 
