@@ -22,6 +22,7 @@ from ..system import Settled, device_names, powered_devices
 from .contents import has_generic_expanders, host_dimms, short
 
 MODULES_A_SOCKET = 8  # DIMMs of persistent memory of one socket
+CXL_GENERATION = 5  # of PCIe, on which the first CXL runs
 DRIVE_LANES, CARD_LANES = 4, 16
 SUPERCHIP = "superchip"
 WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
@@ -157,6 +158,18 @@ def _host_generations(node: Node) -> Iterator[str]:
         yield f"{modules_need} beside {' or '.join(hosts)}; {host_name} has 0."
 
 
+def _link_generations(node: Node) -> Iterator[str]:
+    """Yield a sentence if the host's PCIe is older than that of memory behind CXL."""
+    parts, link = node.expander_bay_parts, own_link(node.machine)
+    if not parts:
+        return
+    need = link[1] if link and node.modules else CXL_GENERATION
+    has = round(assumed_value(node.machine, "host", HOSTS[node.machine.host].generation))
+    if has < need:
+        needs = f"need{'s' * (total(part.number for part in parts) == 1)} a host of PCIe {need}"
+        yield f"{_count_sentence(parts)} {needs}; {short(node.machine.host)} has PCIe {has}."
+
+
 def _products(node: Node) -> Iterator[str]:
     """Yield a sentence if memory behind CXL is no product.
 
@@ -226,6 +239,7 @@ RULES: tuple[Callable[[Node], Iterator[str]], ...] = (
     _host,
     _dimms,
     _host_generations,
+    _link_generations,
     _products,
     _bays,
     _lanes,

@@ -57,6 +57,20 @@ RULES = [
         of("num_gpus", 3) | of("chassis", "two-socket"),
         "3 GPUs of a node need 3 places; two-socket has 2.",
     ),
+    (
+        "cxl",
+        {},
+        of("host", "amx-2023") | of("pmem_capacity_GB", 128.0),
+        of("host", "server") | of("pmem_capacity_GB", 128.0),
+        "4 nv-cmm need a host of PCIe 5; server has PCIe 4.",
+    ),
+    (
+        "dram",
+        of("expander", "cmm-d-256"),
+        of("host", "amx-2023"),
+        of("host", "server"),
+        "1 cmm-d-256 needs a host of PCIe 5; server has PCIe 4.",
+    ),
     ("all-hbm", FOUR, of("num_gpus", 4), of("num_gpus", 5), "5 GPUs of a node need 5 places; gpu-4-pcie has 4."),
     (
         "all-hbm",
