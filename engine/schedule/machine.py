@@ -149,16 +149,24 @@ def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MAX_NODES)
     The fullest part of any table plan holds at least an even share. So the search begins with even shares, which need no planner.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN_SHARES, "policy.plan": ""})
-    low = bisect_left(range(1, max_nodes + 1), True, key=lambda count: _holds(evenly, system, count))
-    for high in _doubling(low + 1, max_nodes):
-        if _holds(scenario, system, high):
-            return low + 1 + bisect_left(range(low + 1, high), True, key=lambda count: _holds(scenario, system, count))
-        low = high
+    low = _first_count(evenly, system, 1, max_nodes)
+    return low and _first_count(scenario, system, low, max_nodes)
+
+
+def _first_count(scenario: Scenario, system: System, low: int, max_nodes: int) -> int | None:
+    """Return the fewest nodes from `low` that hold the model, or None for more than `max_nodes`.
+
+    Most models need few nodes, so counts are tried upwards in steps that double.
+    """
+
+    def holds(count: int) -> bool:
+        return not place_and_size(with_nodes(scenario, count), system)[1].problems
+
+    for high in _doubling(low, max_nodes):
+        if holds(high):
+            return low + bisect_left(range(low, high), True, key=holds)
+        low = high + 1
     return None
-
-
-def _holds(scenario: Scenario, system: System, count: int) -> bool:
-    return not place_and_size(with_nodes(scenario, count), system)[1].problems
 
 
 def _doubling(first_count: int, max_count: int) -> Iterator[int]:

@@ -1,5 +1,6 @@
 """How many nodes does a model need: for its bytes, for a throughput asked for, and where the answer is a sentence?"""
 
+import inspect
 from math import ceil
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.hardware.devices.gpu import memory_bytes
 from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.schedule import machine
 from engine.schedule.machine import MAX_NODES, fewest_nodes, with_nodes
 from engine.systems.capacity import fit
 from engine.systems.placement import USABLE
@@ -28,13 +30,29 @@ def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     asked = with_values(MTRAINS, {"system": "dram-hbm-nodes"})
     count = fewest_nodes(asked, load_variant("systems", asked.system))
     assert count is not None
-    machine = with_nodes(asked, count).machine
-    gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(with_nodes(asked, count))
-    usable = USABLE.value * (machine.gpus_per_node * gpu + machine.host_dram_GiB * GiB)
+    m = with_nodes(asked, count).machine
+    gpu = memory_bytes(m) - 2 * mlp_bytes(asked) - activation_bytes(with_nodes(asked, count))
+    usable = USABLE.value * (m.gpus_per_node * gpu + m.host_dram_GiB * GiB)
     assert count == pytest.approx(ceil(table_bytes(asked) / usable), abs=1)  # whole tables leave gaps
     assert 8 <= count <= 32
     assert not fit(with_nodes(asked, count)).problems
     assert fit(with_nodes(asked, count - 1)).problems
+
+
+def first_that_holds(asked):
+    counts = range(1, MAX_NODES + 1)
+    return next((count for count in counts if not fit(with_nodes(asked, count)).problems), None)
+
+
+@pytest.mark.parametrize(("dim", "tried_at_most"), [(8, 2), (128, 12), (4096, 18)])
+def test_few_counts_of_nodes_are_tried_most_of_them_low(dim, tried_at_most, monkeypatch):
+    tried = []
+    asked = with_values(MTRAINS, {"system": "dram-hbm-nodes", "model.embedding_dim": dim, "model.bottom_mlp": (13, dim)})
+    place = machine.place_and_size
+    monkeypatch.setattr(machine, "place_and_size", lambda s, system: tried.append(s.machine.num_gpus) or place(s, system))
+    count = inspect.unwrap(fewest_nodes)(asked, load_variant("systems", asked.system))
+    assert count == first_that_holds(asked) and len(tried) <= tried_at_most
+    assert count is None or max(tried) <= 2 * count * asked.machine.gpus_per_node
 
 
 def test_a_target_takes_the_fewest_nodes_that_reach_it():
