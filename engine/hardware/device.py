@@ -318,18 +318,19 @@ def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions:
     )
 
 
-def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names: Callable[[], tuple[str, ...]]) -> None:
+def check_assumptions(machine: MachineKnobs, built: Iterable[Device], names_of: Callable[[str], tuple[str, ...]]) -> None:
     """Raise BadKnob for an assumption about a constant that no device has.
 
-    `built` are the machine's devices. `all_names` returns all names of constants; it is only called if no device in `built` has
-    the constant.
+    `built` are the machine's devices. `names_of` returns the names of the constants of one device, or of all devices for another
+    name; it is only called if no device in `built` has the constant.
     """
     known_names = {name_of(device.name, constant) for device in built for constant in device.constants}
     for name in [name for name, _ in machine.assume if name not in known_names]:
-        if successor := REPLACED.get(name.partition(".")[2]):
-            successor_path = f"{name.partition('.')[0]}.{successor}"
+        device, _, constant_name = name.partition(".")
+        if successor := REPLACED.get(constant_name):
+            successor_path = f"{device}.{successor}"
             raise BadKnob(f"machine.assume has the old name {name!r}; {successor_path}, a share of two rates, has replaced it.")
-        if name not in all_names():
+        if name not in names_of(device):
             raise BadKnob(
-                f"machine.assume has the name {name!r}, which is not a constant of any device; {nearest_hint(name, all_names())}"
+                f"machine.assume has the name {name!r}, which is not a constant of any device; {nearest_hint(name, names_of(''))}"
             )

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -57,7 +57,7 @@ def machine_of(settled: Settled) -> Machine:
     machine = settled.scenario.machine
     parts = powered_devices(settled.scenario.system, machine)
     if machine.assume:
-        check_assumptions(machine, parts.values(), _catalogue)
+        check_assumptions(machine, parts.values(), _constant_names)
     factor = prod([device.drawn_per_joule for device in parts.values()])
     is_unchanged = factor == 1 and not machine.constant_power
     devices = {name: part if is_unchanged else _powered(machine, name, factor) for name, part in parts.items()}
@@ -77,13 +77,15 @@ def _powered(machine: MachineKnobs, name: str, factor: float) -> Device:
     return apply_power_knobs(machine, build_device(machine, name), factor)
 
 
-@cache
-def _catalogue() -> tuple[str, ...]:
-    """Return the names of all constants of all devices, as `machine.assume` spells them."""
-    kinds = all_variants("devices").items()
-    return tuple(
-        sorted({name_of(device, constant) for device, kind in kinds for part in kind.parts().values() for constant in part})
-    )
+@lru_cache(maxsize=64)  # a name of a user can be any
+def _constant_names(device: str) -> tuple[str, ...]:
+    """Return the names of a device's constants as `machine.assume` spells them, over all parts that the device can be.
+
+    Without a device of this name these are the constants of all devices, for which the files of all parts are read.
+    """
+    kinds = all_variants("devices")
+    parts = [(name, part) for name in ([device] if device in kinds else kinds) for part in kinds[name].parts().values()]
+    return tuple(sorted({name_of(name, constant) for name, part in parts for constant in part}))
 
 
 def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: SlowBatches | None = None) -> Timeline:

@@ -7,12 +7,12 @@ from engine.core.catalog import part_names_of
 from engine.core.constants import upper_limit
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.hardware.device import name_of
+from engine.hardware.device import check_assumptions, name_of
 from engine.registry import all_variants, load_variant
 from engine.registry import variant_names as registry_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import settle
+from engine.schedule.machine import _constant_names, settle
 from engine.systems.system import constants as in_use
 from tests.cases import SELECTION, each
 
@@ -45,6 +45,14 @@ def test_the_order_of_assumptions_makes_no_difference():
 def test_an_assumption_about_nothing_is_refused_with_the_nearest_name():
     with pytest.raises(BadKnob, match=r"machine\.assume has the name 'pmem\.red-rate'.*pmem\.read-rate"):
         estimate(changed("pmem.red-rate", 5.0))
+
+
+def test_only_the_device_of_an_assumption_that_the_machine_lacks_is_searched_for_it():
+    asked = []
+    check_assumptions(changed("ssd.read-rate", 5.0).machine, [], lambda device: asked.append(device) or ("ssd.read-rate",))
+    assert asked == ["ssd"]
+    assert set(_constant_names("ssd")) == {name for name in NAMES if name.startswith("ssd.")}
+    assert list(_constant_names("no-device")) == NAMES
 
 
 @pytest.mark.parametrize("pairs", [(("pmem.read-rate", 1.0), ("pmem.read-rate", 2.0)), (("a=b", 1.0),), (("x;y", 1.0),)])
