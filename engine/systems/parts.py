@@ -42,7 +42,7 @@ from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
 from .steps.stashing import room_for_tables
 from .system import System, cache_policy
-from .traffic import INDEX_BYTES, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
+from .traffic import INDEX_BYTES, log_bytes, mlp_bytes, sort_nbytes, table_states
 
 EVEN_SHARES = "interleaved"
 RATIO_FIELDS = ("lookup", "row", "far_row")  # fields of `Units` that differ with a table's rows
@@ -149,7 +149,7 @@ def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Return the units of a GPU with tables in its memory."""
     gpu = _build_device(s, "gpu")
     nbytes = mean_bytes(kind.vector) + mean_bytes(kind.gradient) + sort_nbytes(s)  # gradient spreading sorts the indices too
-    piece = _marginal_seconds(gpu, lambda n: Pool(1.0, tables=n), 1.0) if keeps_state(s) else 0.0
+    piece = _marginal_seconds(gpu, lambda n: Pool(1.0, tables=n), 1.0) if any(table_states(s)) else 0.0
     update = _marginal_seconds(gpu, lambda n: RowUpdates(n, kind.row)) + _missed(s, system) * _direct_seconds(s, kind)
     return Units(nbytes * _marginal_seconds(gpu, Pool), update, *_links(s), piece=piece)
 

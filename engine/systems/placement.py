@@ -96,9 +96,10 @@ def dram_room(s: Scenario) -> float:
     return USABLE.value * nodes(s.machine) * (s.machine.host_dram_GiB or 0.0) * GiB
 
 
-def nbytes_of_tables(s: Scenario, tables: Tables) -> float:
-    """Return the bytes of the given tables with their optimizer state."""
-    return as_float(table_nbytes(s)[list(tables)].sum())
+def nbytes_by_tier(s: Scenario, dense: Placement) -> tuple[float, ...]:
+    """Return the bytes of each tier's tables, with their optimizer state, (3,)."""
+    nbytes = table_nbytes(s)
+    return tuple([as_float(nbytes[list(tables)].sum()) for tables in dense])
 
 
 def hbm_dram_bytes(s: Scenario) -> dict[str, float]:
@@ -106,7 +107,7 @@ def hbm_dram_bytes(s: Scenario) -> dict[str, float]:
 
     Tables that do not fit into HBM must fit into DRAM, together with the host's own needs.
     """
-    hbm = nbytes_of_tables(s, placement(s).hbm)
+    hbm, *_ = nbytes_by_tier(s, placement(s))
     return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
 
 

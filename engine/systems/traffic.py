@@ -234,11 +234,7 @@ def tables_apart(s: Scenario) -> float:
     return as_float(sum(map(bool, table_states(s))))
 
 
-def keeps_state(s: Scenario) -> bool:
-    """Return whether any table's optimizer keeps state, as all but SGD do."""
-    return any(table_states(s))
-
-
+@memoised(most=16, each_point_alone=True)
 def table_states(s: Scenario) -> tuple[int, ...]:
     """Return each table's words of optimizer state of a row of one element, (T,)."""
     return tuple(row_state(optimizer, 1) for optimizer in per_table(s.model, "optimizer"))

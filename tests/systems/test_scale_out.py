@@ -17,7 +17,7 @@ from engine.systems.placement import (
     dram_room,
     hbm_dram_bytes,
     level_shares,
-    nbytes_of_tables,
+    nbytes_by_tier,
     placement,
     share_of_rows,
     table_tiers,
@@ -85,7 +85,9 @@ def test_tables_with_more_lookups_for_a_row_lie_nearer():
     assert dense.hbm and dense.dram and dense.below_dram
     assert sorted(dense.hbm + dense.dram + dense.below_dram) == list(range(8))
     assert max(dense.hbm) < min(dense.dram) < min(dense.below_dram)
-    assert nbytes_of_tables(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
+    _, in_dram, below_dram = nbytes = nbytes_by_tier(small("mtrains"), dense)
+    assert below_dram > 0 < in_dram <= dram_room(small("mtrains"))
+    assert sum(nbytes) == pytest.approx(table_bytes(small("mtrains")))
 
 
 def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm():

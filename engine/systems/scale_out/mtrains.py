@@ -15,7 +15,7 @@ from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
-from ..placement import USABLE, Levels, nbytes_of_tables, placement, table_tiers
+from ..placement import USABLE, Levels, nbytes_by_tier, placement, table_tiers
 from ..row_kinds import row_bytes
 from ..steps import far_memory, gpu
 from ..system import Settled, System
@@ -82,9 +82,8 @@ def places(s: Scenario) -> dict[str, float]:
     DRAM also has its cache. PMEM holds only copies of rows, so it is not counted.
     """
     cache = cached_rows(s) * row_bytes(s)
-    dense = placement(s, cache)
-    dram = (nbytes_of_tables(s, dense.dram) + cache) / USABLE.value
-    return {"hbm": nbytes_of_tables(s, dense.hbm), "dram": dram, "ssd": nbytes_of_tables(s, dense.below_dram)}
+    hbm, dram, ssd = nbytes_by_tier(s, placement(s, cache))
+    return {"hbm": hbm, "dram": (dram + cache) / USABLE.value, "ssd": ssd}
 
 
 SYSTEM = System(
