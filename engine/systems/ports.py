@@ -6,14 +6,18 @@ from ..hardware.device import nodes
 from ..hardware.devices.gpu import port
 from ..hardware.devices.gpu_port import copy_rate, host_port, is_superchip, port_rate
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import KNOBS, Scenario
 from .system import System
 
 COPIES, ROUNDING = "machine.pcie_bandwidth_GBps", 1e-9
+USUAL_CARD = float(KNOBS["machine.network_bandwidth_GBps"].default)  # of 200 Gb/s [GB/s]
 
 
 def port_problems(s: Scenario, system: System) -> tuple[str, ...]:
-    """Return a sentence for each rate above that of a GPU's port."""
+    """Return a sentence for each rate above that of a GPU's port.
+
+    The usual network card is accepted in a slower slot, where it works at the slot's rate.
+    """
     machine, asked = s.machine, list[tuple[str, float, str]]()
     if "gpu" not in system.devices:
         return ()
@@ -22,11 +26,12 @@ def port_problems(s: Scenario, system: System) -> tuple[str, ...]:
     if "network" in system.devices and nodes(machine) > 1:
         asked.append(("network_bandwidth_GBps", machine.network_bandwidth_GBps, "lower it"))
     limit = port_rate(machine)
+    accepted = {"pcie_bandwidth_GBps": limit, "network_bandwidth_GBps": max(limit, USUAL_CARD)}
     return tuple(
         f"machine.{name}={figure(rate)} GB/s is more than a GPU's port carries, {figure(limit, 'GB/s')} each way "
         f"({slower_end(machine)}); {remedy}, or choose a GPU and a host with faster ports."
         for name, rate, remedy in asked
-        if rate > limit * (1 + ROUNDING)
+        if rate > accepted[name] * (1 + ROUNDING)
     )
 
 

@@ -109,7 +109,10 @@ def test_a_lookup_over_more_links_than_the_port_carries_takes_its_vectors_at_the
             r"26.0 GB/s each way (machine.host=server); set it",
         ),
         ({"machine.network_bandwidth_GBps": 1000.0, "machine.num_gpus": 16}, r"network_bandwidth_GBps=1,000 GB/s is more than"),
-        ({"machine.gpu": "v100", "machine.num_gpus": 16}, r"13.0 GB/s each way (machine.gpu=v100); lower it, or choose a GPU"),
+        (
+            {"machine.gpu": "v100", "machine.num_gpus": 16, "machine.network_bandwidth_GBps": 25.0},
+            r"13.0 GB/s each way (machine.gpu=v100); lower it, or choose a GPU",
+        ),
     ],
 )
 def test_a_rate_beyond_the_port_is_refused_with_both_numbers(knobs, sentence):
@@ -123,6 +126,13 @@ def test_rates_up_to_the_ports_and_cards_that_no_batch_uses_are_accepted():
     one_node = {"system": "all-hbm", "machine.num_gpus": 8, "machine.network_bandwidth_GBps": 1000.0}
     assert estimate(asked(**one_node)).ran
     assert estimate(asked(**{"system": "cpu-only", "machine.pcie_bandwidth_GBps": 1000.0})).ran
+
+
+def test_the_usual_card_in_a_slower_slot_works_at_the_slots_rate():
+    v100 = {"system": "all-hbm", "machine.gpu": "v100", "machine.num_gpus": 32, "model.num_embeddings": 1_000_000}
+    v100 |= {"machine.framework": "none"}
+    times = [step(**v100, **{"machine.network_bandwidth_GBps": rate}) for rate in (6.5, 13.0 / 0.9, 18.0, 22.5)]
+    assert times[0] > 1.3 * times[1] and times[1:] == pytest.approx([times[1]] * 3, rel=0.1)
 
 
 @each(("gpus", "chassis", "rate"), [(1, None, 26), (2, None, 26), (4, None, 26), (8, None, 13), (8, "gpu-4-pcie", 26)])
