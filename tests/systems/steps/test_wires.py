@@ -1,11 +1,13 @@
 """Wires: does every byte of a GPU cross its port, are uplinks and host memory shared, and is what no port carries refused?"""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from engine.core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move
+from engine.core.graph import Demand, Task
+from engine.core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move, Persist, Pool, RowReads
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.hardware.devices.gpu_port import host_port, port_rate
@@ -14,7 +16,7 @@ from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
-from engine.systems.steps.wires import FILLED, PORT
+from engine.systems.steps.wires import FILLED, HOST_ACCESS, PORT, Wires, with_wires
 from tests.cases import each
 from tests.machines import flow
 
@@ -176,3 +178,52 @@ def test_a_transfer_waits_for_the_port_if_its_link_fills_it_and_for_the_link_if_
     assert {slow["All-reduce"], slow["Pooled all-to-all"]} == {"network"} and slow["Sparse features"] == "pcie"
     assert {fast["All-reduce"], fast["Pooled all-to-all"]} == {PORT}
     assert first_devices(**{"system": "all-hbm"})["Sparse features"] == PORT
+
+
+@each(
+    ("knobs", "filling"),
+    [
+        ({"system": "all-hbm", "machine.gpu": "h100-pcie"}, {"pcie", "network"}),  # a fabric over PCIe has .667 of the port
+        ({"system": "all-hbm", "machine.network_bandwidth_GBps": 1.0}, {"pcie"}),
+        ({"system": "cxl", "machine.cxl_bandwidth_GBps": 10.0}, set()),  # of three links
+        ({"system": "cxl", "machine.cxl_bandwidth_GBps": 10.5}, {"cxl"}),
+        ({"system": "cpu-only"}, set()),
+    ],
+)
+def test_a_link_of_most_of_the_ports_rate_fills_it(knobs, filling):
+    capacity = {"machine.num_expanders": 3, "machine.pmem_capacity_GB": 96.0, "model.num_embeddings": 100_000}
+    capacity["machine.cxl_bandwidth_GBps"] = knobs.get("machine.cxl_bandwidth_GBps", 10.0)
+    settled = settle(asked(**{**capacity, **knobs}))
+    assert settled.wires.filling == filling and settled.wires.host_share == 1
+
+
+def demands_of(task, *filling, share=1.0):
+    (wired,) = with_wires(Wires(frozenset(filling), share), (task,))
+    return [(demand.device, demand.lane) for demand in wired.demands], wired
+
+
+def test_a_collective_takes_both_directions_of_the_port_and_waits_for_the_one_of_copies():
+    for work in (AllToAll(1.0, 1.0, 1.0), AllReduce(1.0), AllGather(1.0)):
+        task = Task("Exchange", "Transfer", (Demand("network", work),), ("Top MLP",))
+        assert demands_of(task, "network")[0] == [(PORT, "in"), (PORT, "out"), ("network", "")]
+        assert demands_of(task)[0] == [("network", ""), (PORT, "in"), (PORT, "out")]
+
+
+def test_a_rolling_log_keeps_the_queue_in_which_it_finds_the_slowest_of_its_devices():
+    log = Task(
+        "MLP log", "Checkpoint", (Demand("cxl", Move(1.0), "in"), Demand("pmem", Persist(1.0))), (), (), gate_task="Top MLP"
+    )
+    assert demands_of(log, "cxl")[0] == [("cxl", "in"), ("pmem", ""), (PORT, "out")]
+    assert demands_of(replace(log, gate_task=""), "cxl")[0][0] == (PORT, "out")
+
+
+def test_host_memory_moves_whole_lines_of_rows_and_the_bytes_of_copies():
+    ways = (Demand("pcie", Direct(10.0, 33), "to GPU"), Demand("pcie", Direct(5.0, 65), "from GPU"))
+    places, wired = demands_of(Task("Update", "Embedding", (Demand("gpu", Pool(1.0)), *ways), ("Top MLP",)))
+    assert places[-2:] == [(PORT, "in"), (PORT, "out")] and places[3] == ("dram", HOST_ACCESS)
+    assert wired.demands[3].work.nbytes == 10 * 64 + 5 * 128
+    copy = Task("Copy", "Transfer", (Demand("pcie", Copy(100.0), "from GPU"),), ("Top MLP",))
+    assert demands_of(copy, share=2.0)[1].demands[1].work.nbytes == 200
+    assert [device for device, _ in demands_of(copy, share=0.0)[0]] == ["pcie", PORT]
+    read = replace(copy, demands=(*copy.demands, Demand("dram", RowReads(1.0, 64))))
+    assert [device for device, _ in demands_of(read)[0]] == ["pcie", "dram", PORT]
