@@ -15,6 +15,7 @@ from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency, payload_rate
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu_port import port_rate
+from ..hardware.devices.pcie import uplink_rate
 from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
@@ -167,6 +168,13 @@ def _link_latency(s: Scenario) -> AutomaticValue:
     )
 
 
+def _copies(s: Scenario) -> AutomaticValue:
+    reason, shared = f"that of a GPU's port, limited by {slower_end(s.machine)}", uplink_rate(sized_scenario(s).machine)
+    if shared < port_rate(s.machine):
+        reason += f"; GPUs that share an uplink copy at {figures.figure(shared, 'GB/s')} each"
+    return AutomaticValue(port_rate(s.machine), reason)
+
+
 def _num_expanders(s: Scenario) -> AutomaticValue:
     part, count = _link_part(s), expanders(sized_scenario(s).machine)
     if not part:
@@ -285,7 +293,7 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     ),
     NUM_EXPANDERS: _num_expanders,
     LINK_LATENCY: _link_latency,
-    COPIES: lambda s: AutomaticValue(port_rate(s.machine), f"that of a GPU's port, limited by {slower_end(s.machine)}"),
+    COPIES: _copies,
     GRADE: lambda s: AutomaticValue(str(part_content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
     CARD: lambda s: AutomaticValue(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: AutomaticValue(

@@ -19,8 +19,8 @@ def draw(result: Result) -> None:
     busiest, machine = busiest_wire(wires), sized_scenario(result.scenario).machine
     st.markdown(f"**{sentence(busiest)}**")
     st.caption(
-        f"One of {count(nodes(machine), 'node')}, with {count(gpus_in_node(machine), 'GPU')} each. At each wire stand the device "
-        "that works for its bytes, its rate in one direction, and the share of the time in which it works."
+        f"This is a node with {count(gpus_in_node(machine), 'GPU')}; the machine has {count(nodes(machine), 'node')}. Each wire "
+        "has the device that works for its bytes, its rate in one direction, and the share of the time in which it works."
     )
     st.graphviz_chart(dot(wires), width="content")
     downloads.show(

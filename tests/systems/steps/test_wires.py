@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from engine.analysis.in_force import AutomaticValue, find_automatic_value
 from engine.core.graph import Demand, Task
 from engine.core.work import AllGather, AllReduce, AllToAll, Copy, Direct, Fetch, Move, Persist, Pool, RowReads
 from engine.estimate import estimate
@@ -16,6 +17,7 @@ from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
+from engine.systems.ports import COPIES
 from engine.systems.steps.wires import FILLED, HOST_ACCESS, PORT, Wires, with_wires
 from tests.cases import each
 from tests.machines import flow
@@ -141,6 +143,13 @@ def test_the_usual_card_in_a_slower_slot_works_at_the_slots_rate():
 def test_gpus_behind_one_switch_share_its_uplink(gpus, chassis, rate):
     knobs = {**EIGHT, "machine.num_gpus": gpus, "machine.chassis": chassis, "system": "all-hbm"}
     assert uplink_rate(settle(asked(**knobs)).scenario.machine) == rate
+
+
+def test_the_automatic_copy_rate_says_which_end_limits_it_and_who_shares_an_uplink():
+    machines = (asked(**{**EIGHT, "system": "all-hbm", "machine.num_gpus": gpus}) for gpus in (4, 8))
+    four, eight = (find_automatic_value(scenario, COPIES) for scenario in machines)
+    assert four == AutomaticValue(26.0, "that of a GPU's port, limited by machine.gpu=a100-80")
+    assert eight == replace(four, reason=f"{four.reason}; GPUs that share an uplink copy at 13.0 GB/s each")
 
 
 def test_a_copy_rate_below_an_uplinks_half_keeps_its_rate_and_a_superchip_has_no_uplink():
