@@ -26,8 +26,8 @@ def draw() -> None:
     """Draw the page that was asked for, in its frame."""
     st.html(frame.STYLE)
     own_parts.look_at_folder()
-    address.open_link()
     page = st.navigation(frame.pages(), position="top")
+    address.open_link(page.url_path)
     upload_limits.enter_page(page.url_path)
     with suppress(EmberpoolError):  # the pages say what is wrong with the store
         stored_uploads.delete_old()

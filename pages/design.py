@@ -41,7 +41,7 @@ with machine:  # before the strips, which take longer: the browser draws one whi
     if result.ran:
         fault_axis.draw(scenario, result)
 with knobs:
-    strips.draw(scenario, session.refused_knobs())
+    strips.draw(scenario, result, session.refused_knobs())
 for warning in caution.notes_below(result):
     st.caption(f"Note: {escape_markdown(warning)}")
 constants_panel.draw_calibration_note(scenario)

@@ -16,6 +16,7 @@ with st.container(key="answer"):
         "Emberpool trains a recommendation model with real gradients on a simulated machine of GPU, CXL link, persistent memory "
         "and log. It loses power whenever you choose, and it charts time, energy, cost and accuracy."
     )
+    questions.draw_four_knobs()
 question = questions.draw_questions()
 if question is questions.PAPERS:
     st.markdown("**Which result?** Each card has the first number of a paper and Emberpool's; the page Evidence has all numbers.")

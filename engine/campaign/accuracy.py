@@ -15,6 +15,7 @@ from ..validation.studies.protections import parse_variant
 from ..validation.studies.rollbacks import fault_batches
 from .protection import Protection, ProtectionPlan
 
+PERCENT = 100.0  # percentage points in 1
 LEAST_SHARE = 1e-5  # of the MLPs' training; a smaller share is only told as smaller
 
 
@@ -80,6 +81,26 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
         f"percentage points at the end ({figures.signed(difference.low)} to "
         f"{figures.signed(difference.high)}){', so no loss is shown' if difference.high >= 0 else ''}."
     )
+
+
+def stale_mlp_cost(age: int) -> str:
+    """Return a clause on the AUC that one recovery to an MLP `age` batches old costs, "unknown" beyond the study.
+
+    The smallest age of the study that is at least as old stands for it; the interval is of 95 %.
+    """
+    study = study_file.read_study(study_file.STORED_ACCURACY)
+    ages = sorted(study.plan.compared_variants)
+    if age > ages[-1]:
+        return f"AUC: unknown (studied to {figures.count(ages[-1], 'batch', 'batches')})"
+    studied_age = next(candidate for candidate in ages if candidate >= age)
+    (difference,) = (
+        finding.difference
+        for finding in findings(study)
+        if (finding.variant, finding.moment, finding.measure) == (studied_age, "at_end", "auc")
+    )
+    mean, half_width = difference.mean / PERCENT, difference.half_width / PERCENT
+    sign = "+" * (mean > 0)
+    return f"AUC {sign}{figures.with_error(mean, half_width)} (studied to {figures.count(ages[-1], 'batch', 'batches')})"
 
 
 def _nearest_effect(kind: str, amount: float, unit: str) -> AccuracyEffect:

@@ -5,8 +5,8 @@ All stops of all strips are estimated in one call of `estimates`. The shown rang
 least a decade on either side of the value in force. Other automatic knobs stay automatic.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
@@ -15,24 +15,18 @@ import numpy as np
 from ..core.figures import exact, figure
 from ..errors import BadInput
 from ..estimates import estimates
-from ..hardware.devices.cxl import products
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, with_values
-from ..units import GB, MS
+from ..units import MS
 from .knob_effect import EQUAL_WITHIN
 from .knob_stops import NUMBER_KINDS, WORD_KINDS, knob_stops, resolved_value, settled_if_possible
-from .relaxation import LINK
+from .sold_values import first_not_sold, lowest_shown, neighbours, products_of
 
 LEAST_CHANGE = 0.01  # of the step: a smaller change does not matter
 NEAR_FACTOR = 10.0  # factor around the value in force that is always shown
 MAX_STOPS = 10
-# Payload rates of products other than CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
-PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
-    "machine.network_bandwidth_GBps": ((11.25, "100 Gb/s"), (22.5, "200 Gb/s"), (45.0, "400 Gb/s")),
-    "machine.pcie_bandwidth_GBps": ((13.0, "×16 Gen3"), (26.0, "×16 Gen4"), (52.0, "×16 Gen5")),
-}
 
 
 @dataclass(frozen=True)
@@ -51,6 +45,7 @@ class Stop:
     seconds, joules: step time [s] and energy [J] of a batch; NaN where the machine cannot run.
     dollars: the machine's price [USD]; NaN also where a part has no published price.
     refused: why the machine cannot run; "" where it can.
+    not_sold: why no product has this value; "" if one has, or if nothing is known of products.
     """
 
     knob_value: Any
@@ -59,6 +54,7 @@ class Stop:
     joules: float = nan
     dollars: float = nan
     refused: str = ""
+    not_sold: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def strips(
     values_in_force = {
         path: value_in_force for path in paths if (value_in_force := _single_value_in_force(settled, path)) is not None
     }
-    stop_values = {path: knob_stops(settled, KNOBS[path]) for path in values_in_force}
+    stop_values = {path: strip_values(settled, path) for path in values_in_force}
     points_by_path = {
         path: [_scenario_or_refusal(scenario, path, candidate) for candidate in candidates]
         for path, candidates in stop_values.items()
@@ -130,6 +126,20 @@ def strips(
         ]
         strips_by_path.append(_strip(settled, path, row, candidates.index(values_in_force[path]), reference, most))
     return tuple(strips_by_path)
+
+
+def strip_values(settled: Scenario, path: str) -> list[Any]:
+    """Return the values that a knob's strip looks at: useful ones, and of numbers the products next to the value in force."""
+    knob, value_in_force = KNOBS[path], resolved_value(settled, path)
+    candidates = knob_stops(settled, knob)
+    if knob.kind not in NUMBER_KINDS:
+        return candidates
+    sold = (candidate for candidate in neighbours(settled, path, value_in_force) if _in_range(knob, candidate))
+    return sorted({*candidates, *sold})
+
+
+def _in_range(knob: Knob, number: float) -> bool:
+    return (knob.low is None or number >= knob.low) and (knob.high is None or number <= knob.high)
 
 
 def stop_of_estimate(knob_value: Any, text: str, estimate: Result | str) -> Stop:
@@ -162,15 +172,16 @@ def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseli
     knob, own_stop = KNOBS[path], row[own_index]
     ordered = knob.kind in NUMBER_KINDS
     enough_index = _enough_index(row) if ordered else None
-    shown_places = (
-        _thinned(_range(row, own_stop), {own_index, own_index if enough_index is None else enough_index}, max_stops)
-        if ordered
-        else list(range(len(row)))
-    )
+    places, not_sold = [*range(len(row))], dict[int, str]()
+    if ordered:
+        places = _range(row, own_stop, lowest_shown(settled, path))
+        not_sold = first_not_sold(settled, path, {i: row[i].knob_value for i in places if i > own_index})
+        places = [i for i in places if i <= min(not_sold, default=len(row))]
+        places = _thinned(places, _kept_indices(settled, path, row, own_index, enough_index), max_stops)
     return Strip(
         path=path,
-        own_index=shown_places.index(own_index),
-        stops=tuple(row[i] for i in shown_places),
+        own_index=places.index(own_index),
+        stops=tuple(replace(row[i], not_sold=not_sold.get(i, "")) for i in places),
         baseline=baseline,
         marks=_marks(settled, path),
         sufficient_value=None if enough_index is None else row[enough_index].knob_value,
@@ -178,13 +189,30 @@ def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseli
     )
 
 
-def _range(row: Sequence[Stop], own_stop: Stop) -> list[int]:
-    """Return the indices from the step's first change to its last, and those near the value in force."""
-    changes = [i for i in range(len(row) - 1) if not _same_step(row[i].seconds, row[i + 1].seconds)]
+def _kept_indices(settled: Scenario, path: str, row: Sequence[Stop], own_index: int, enough_index: int | None) -> set[int]:
+    """Return the indices of stops that no thinning drops: in force, enough, and the products next to the value in force."""
+    sold = {*neighbours(settled, path, row[own_index].knob_value)}
+    return {
+        own_index,
+        own_index if enough_index is None else enough_index,
+        *(i for i in range(len(row)) if row[i].knob_value in sold),
+    }
+
+
+def _range(row: Sequence[Stop], own_stop: Stop, lowest: float) -> list[int]:
+    """Return the indices from the step's first change to its last, and those near the value in force.
+
+    Changes below the value `lowest` do not count.
+    """
+    changes = [
+        i for i in range(len(row) - 1) if row[i].knob_value >= lowest and not _same_step(row[i].seconds, row[i + 1].seconds)
+    ]
+    least_near = min(own_stop.knob_value, max(own_stop.knob_value / NEAR_FACTOR, lowest))
     near_places = [
         i
         for i, stop in enumerate(row)
-        if stop.knob_value == 0 or own_stop.knob_value / NEAR_FACTOR <= stop.knob_value <= own_stop.knob_value * NEAR_FACTOR
+        if stop is own_stop
+        or (not stop.refused and (stop.knob_value == 0 or least_near <= stop.knob_value <= own_stop.knob_value * NEAR_FACTOR))
     ]
     return list(range(min(changes + near_places), max([i + 1 for i in changes] + near_places) + 1))
 
@@ -212,13 +240,7 @@ def _enough_index(row: Sequence[Stop]) -> int | None:
 
 def _marks(settled: Scenario, path: str) -> tuple[Mark, ...]:
     """Return the marks of products on a knob; products of the same rate share a mark."""
-    texts_by_rate: dict[float, list[str]] = {}
-    if path == LINK:
-        for name, raw, payload in products(settled.machine):
-            texts_by_rate.setdefault(round(payload / GB, 3), []).append(f"{name}, {figure(raw / GB, 'GB/s')} raw")
-    return tuple(Mark(rate, " or ".join(texts)) for rate, texts in texts_by_rate.items()) or tuple(
-        Mark(rate, text) for rate, text in PRODUCTS.get(path, ())
-    )
+    return tuple(Mark(rate, text) for rate, text in products_of(settled.machine, path))
 
 
 def _numbers(knob: Knob, row: Sequence[Stop], enough_index: int | None) -> str:

@@ -14,6 +14,7 @@ from .scenario import Scenario, declaration, from_file, with_values
 
 FOLDER = Path(__file__).parent.parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"
+EXPLORED = "cxl-memory"  # opens on Start and Design, where each of the four main knobs acts
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Preset:
 
     name, title, description: the preset's name, its title and what it is for.
     paper: the citation of the paper that the scenario models.
+    baseline: the system beside which the preset opens; "" for the usual one of its system.
     scenario: the scenario.
     claims: the published values that the scenario's results are checked against.
     """
@@ -31,6 +33,7 @@ class Preset:
     description: str
     paper: str
     scenario: Scenario
+    baseline: str = ""
     claims: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -56,7 +59,8 @@ def preset(name: str) -> Preset:
     except KeyError as error:
         raise BadFile(f"{FOLDER / name}.toml lacks {error}; every preset has title, description and paper.") from None
     claims = tuple(content.get("claims", ()))
-    return Preset(name, **texts, scenario=with_values(Scenario(), file_settings(content["knobs"])), claims=claims)
+    scenario = with_values(Scenario(), file_settings(content["knobs"]))
+    return Preset(name, **texts, scenario=scenario, baseline=str(content.get("baseline", "")), claims=claims)
 
 
 def scenario_file(path: Path) -> Scenario:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.analysis.enough.question import baseline_of
 from engine.registry import load_variant
+from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.sweep.questions import LinkQuestions
 from pages.ui import palette, session
@@ -46,9 +47,9 @@ def take_questions(questions: LinkQuestions) -> None:
     st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.baseline, questions.slowdown_percent or DEFAULT_TARGET
 
 
-def reset_baseline() -> None:
-    """Set the baseline back to the default."""
-    st.session_state[CHOSEN_BASELINE] = ""
+def start_from(name: str) -> None:
+    """Set the baseline to that of a preset, or to the usual one of its system; call in a callback."""
+    st.session_state[CHOSEN_BASELINE] = preset(name).baseline
 
 
 def link_questions(questions: LinkQuestions) -> LinkQuestions:

@@ -14,7 +14,7 @@ from engine.core.figures import count, factor, figure
 from engine.insight.knob_strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
-from pages.design_page import questions, strips
+from pages.design_page import questions, strip_charts
 from pages.graphics import chart
 from pages.graphics.charts import (
     CURVE,
@@ -76,11 +76,10 @@ def step_ratio(strip: Strip) -> float:
 def rows(knob_strips: list[Strip]) -> pd.DataFrame:
     """Return a row for each stop of each strip.
 
-    Columns: knob, nth, level, says, and those of `strips.stop_rows` with `place` scaled to 0 to 1.
+    Columns: knob, nth, level, says, and those of `strip_charts.stop_rows` with `place` scaled to 0 to 1.
     """
-    curves = [(strip, strips.stop_rows(strip)) for strip in knob_strips]
     frames = [
-        frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label, nth=nth) for nth, (strip, frame) in enumerate(curves)
+        strip_charts.stop_rows(strip).assign(knob=KNOBS[strip.path].label, nth=nth) for nth, strip in enumerate(knob_strips)
     ]
     stops = pd.concat([frame.assign(place=frame["place"] / max(len(frame) - 1, 1)) for frame in frames], ignore_index=True)
     longest_steps = stops.groupby("knob")["step"].transform("max")
@@ -100,8 +99,13 @@ def spec() -> Spec:
     x = quantity("place", axis=None, scale=bar_scale("up to 0.123 ms", 11))
     y = quantity("level", scale={"domain": [0, 1], "range": [LANE - 6, 6]})
     tip = tooltip_fields(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
-    line = layer({"type": "line", "color": strips.LINE, "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob"))
-    dot_style = {"size": conditional("datum.here", 90, 15), "color": conditional("datum.here", CURVE, strips.LINE)}
+    line = layer(
+        {"type": "line", "color": strip_charts.COLOURS["Step"], "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob")
+    )
+    dot_style = {
+        "size": conditional("datum.here", 90, 15),
+        "color": conditional("datum.here", CURVE, strip_charts.COLOURS["Step"]),
+    }
     dots = layer({"type": "point", "aria": False, "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **dot_style)
     end_filter = {"filter": "datum.says !== ''"}
     text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, end_filter, x=x, text={"field": "says"})

@@ -135,13 +135,17 @@ def _vega_list(lines: list[str]) -> str:
 def _draw_save_menu(frame: pd.DataFrame, spec: Spec, key: str, columns: Saved) -> None:
     """Draw the menu that saves a chart; its buttons are made once it is open."""
     with st.popover("Save", type="tertiary", key=f"save {key}", on_change="rerun") as menu:
-        if not menu.open:
-            return
-        name = f"emberpool-{'-'.join(key.split())}"
-        for label, make, kind in (("SVG", _svg, "image/svg+xml"), ("PNG", pictures.png, "image/png")):
-            picture: Any = _later(make, spec, frame)
-            st.download_button(label, picture, f"{name}.{label.lower()}", kind, on_click="ignore", key=f"{label} {key}")
-        downloads.rows(frame, name, "CSV", columns)
+        if menu.open:
+            draw_save_buttons(frame, spec, key, columns)
+
+
+def draw_save_buttons(frame: pd.DataFrame, spec: Spec, key: str, columns: Saved, rows: pd.DataFrame | None = None) -> None:
+    """Draw the buttons that save a chart as SVG and PNG, and its table, or `rows` in place of it, as CSV."""
+    name = f"emberpool-{'-'.join(key.split())}"
+    for label, make, kind in (("SVG", _svg, "image/svg+xml"), ("PNG", pictures.png, "image/png")):
+        picture: Any = _later(make, spec, frame)
+        st.download_button(label, picture, f"{name}.{label.lower()}", kind, on_click="ignore", key=f"{label} {key}")
+    downloads.rows(frame if rows is None else rows, name, "CSV", columns)
 
 
 def _svg(spec: Spec, frame: pd.DataFrame) -> bytes:

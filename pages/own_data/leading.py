@@ -38,7 +38,7 @@ def put_question(question_asked: Question, base: str, scenario: Scenario) -> Non
     base: the preset from which the scenario was made.
     """
     session.hold_variation(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
-    question.reset_baseline()
+    question.start_from(base)
     st.session_state[NEXT_PAGE_KEY] = question_asked.page
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.analysis import linked
 from engine.errors import BadInput
+from engine.scenario.presets import DEFAULT, EXPLORED
 from engine.scenario.scenario import values
 from engine.sweep import links
 from engine.sweep.links import OpenedLink
@@ -25,11 +26,12 @@ FEWER_PARTS = "use fewer parts of your own, or send their files separately"
 FEWER_TABLES = (
     "the model has too many different tables; download them as CSV on Design, in the section Tables one by one, and send the file"
 )
+EXPLORED_PLACES = ("", "emberpool", "start", "design")  # bare addresses that open with the explored preset
 LOOPBACK = ("127.", "localhost", "[::1]")
 
 
-def open_link() -> None:
-    """Open the link in the address bar if it is new.
+def open_link(place: str) -> None:
+    """Open the link in the address bar if it is new; a bare address opens the first preset of its page.
 
     Parameters that cannot be read are left out and listed.
     """
@@ -37,7 +39,7 @@ def open_link() -> None:
     is_our_write = st.session_state.pop(session.REDRAWN_BY_US, False)
     if session.SCENARIO in st.session_state and (is_our_write or not _went_back(pairs)):
         return
-    opened_link, left_out = _open_pairs(pairs)
+    opened_link, left_out = _open_pairs(pairs or [("preset", EXPLORED if place in EXPLORED_PLACES else DEFAULT)])
     scenario = opened_link.scenario
     if not pairs:
         try:
@@ -47,6 +49,8 @@ def open_link() -> None:
     session.hold_variation(opened_link.preset, scenario)
     session.put_parts(opened_link.parts)
     question.take_questions(opened_link.questions)
+    if not {"v", "against"} & {name for name, _ in pairs}:  # a shared link, which has a version, says its baseline itself
+        question.start_from(opened_link.preset)
     for page in PLACES.values():
         page.from_link(opened_link)
     st.session_state.update({BANNER: opened_link.banner, LEFT_OUT: left_out, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})

@@ -95,9 +95,14 @@ def draw_model(label: str = "Model and machine") -> None:
         preset_names(),
         session.option_index(preset_names(), session.PRESET_FIELD),
         key=session.PRESET_FIELD,
-        on_change=session.choose_preset,
+        on_change=_choose_preset,
         format_func=lambda name: preset(name).title,
     )
+
+
+def _choose_preset() -> None:
+    session.choose_preset()
+    question.start_from(session.base())
 
 
 def draw_chips(omitted_knobs: Collection[str] = ()) -> None:

@@ -6,12 +6,12 @@ from functools import cache
 import streamlit as st
 
 from engine.core.figures import count
-from engine.scenario.presets import preset, preset_names
+from engine.scenario.presets import EXPLORED, preset, preset_names
 from pages.own_data.leading import Question
 from pages.start_page import picture, questions
 from pages.ui.plain import escape_markdown
 
-CARDS = ("dlrm-kaggle", "trainingcxl-rm1", "dlrm-terabyte", "meta-856")
+CARDS = (EXPLORED, "trainingcxl-rm1", "dlrm-kaggle", "meta-856")
 
 
 def draw(question: Question) -> None:

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from engine.scenario.presets import preset
+from engine.scenario.presets import EXPLORED, preset
 from engine.scenario.scenario import with_values
 from pages.own_data import leading
 from pages.own_data.leading import Question
 
-QUESTION_KEY = "question"
+QUESTION_KEY, KNOBS_KEY = "question", "four knobs"
 PAPERS = Question("Show me a paper's result", "evidence")
 QUESTIONS = (
     Question("What should I build?", "decide"),
@@ -15,6 +15,17 @@ QUESTIONS = (
     leading.FAILURES,
     PAPERS,
 )
+
+
+def draw_four_knobs() -> None:
+    """Draw the button that opens Design with a machine on which each of the four main knobs acts."""
+    st.button(
+        "Turn the four knobs: PMEM capacity, CXL bandwidth, near-data compute, checkpoint relaxation",
+        key=KNOBS_KEY,
+        on_click=ask,
+        args=(Question("", "design"), EXPLORED),
+        type="primary",
+    )
 
 
 def draw_questions() -> Question:

@@ -9,7 +9,7 @@ from functools import cache
 import streamlit as st
 
 from engine.core.constants import Constant
-from engine.core.figures import count, exact
+from engine.core.figures import exact
 from engine.registry import all_variants
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.system import constants
@@ -19,20 +19,22 @@ from pages.ui.plain import escape_markdown
 DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
 
 
-def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
-    """Draw the constants under the first knob of each device; `brief` shortens the label."""
-    devices = _devices_by_first_knob()[path]
-    for device in devices:
-        title = all_variants("devices")[device].title
-        device_constants = [constant for name, constant in constants(scenario).items() if name.startswith(f"{device}.")]
-        if device_constants:
-            device_prefix = f"{title}: " if len(devices) > 1 else ""
-            with st.popover(
-                f"{count(len(device_constants), 'constant')}" if brief else device_prefix + label(device_constants),
-                type="tertiary",
-                key=f"constants {device}",
-            ):
-                st.markdown(text(title, device_constants))
+def draw(path: str, scenario: Scenario) -> None:
+    """Draw a popover with the constants of each device whose first knob this is."""
+    groups = constants_by_device(path, scenario)
+    for device, (title, device_constants) in groups.items():
+        device_prefix = f"{title}: " if len(groups) > 1 else ""
+        with st.popover(device_prefix + label(device_constants), type="tertiary", key=f"constants {device}"):
+            st.markdown(text(title, device_constants))
+
+
+def constants_by_device(path: str, scenario: Scenario) -> dict[str, tuple[str, list[Constant]]]:
+    """Return title and constants in use of each device whose first knob this is, by the device's name."""
+    in_use = constants(scenario).items()
+    by_device = {
+        name: [constant for key, constant in in_use if key.startswith(f"{name}.")] for name in _devices_by_first_knob()[path]
+    }
+    return {name: (all_variants("devices")[name].title, group) for name, group in by_device.items() if group}
 
 
 @cache

@@ -14,7 +14,7 @@ from engine.core.catalog import PartNames
 from engine.core.figures import exact, in_groups
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
-from engine.insight.knob_stops import CAPACITY, knob_stops, settled_if_possible
+from engine.insight.knob_stops import CAPACITY, knob_stops, resolved_value, settled_if_possible
 from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, PLACES, Knob
@@ -34,18 +34,18 @@ def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
     draw_note(knob, refusal, idle)
 
 
-def draw_alone(knob: Knob) -> None:
-    """Draw a knob without text below it."""
+def draw_alone(knob: Knob, has_tip: bool = True) -> None:
+    """Draw a knob without text below it; `has_tip` is False where the page explains the knob itself."""
     if knob.kind == "switch" and not knob.optional:
         key = session.prepare_widget(knob.path)
-        st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help_text(knob))
+        st.toggle(knob.title, bool(st.session_state[key]), key=key, help=help_text(knob) if has_tip else None)
     elif knob.kind in ("choice", "switch") and not _is_listed(knob):
-        _draw_choice(knob)
+        _draw_choice(knob, has_tip)
     elif knob.main:
         draw_slider(knob)
     else:
         key = session.prepare_widget(knob.path)
-        st.text_input(knob.title, st.session_state[key], key=key, help=_help_text(knob) + _range_sentence(knob))
+        st.text_input(knob.title, st.session_state[key], key=key, help=help_text(knob) + _range_sentence(knob))
 
 
 def _is_listed(knob: Knob) -> bool:
@@ -61,6 +61,11 @@ def draw_note(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") ->
         st.caption(escape_markdown(note))
 
 
+def derivation(knob: Knob) -> str:
+    """Return the sentence on an automatic knob's value in force; "" for other knobs."""
+    return _in_force(knob, "")
+
+
 def _in_force(knob: Knob, idle: str) -> str:
     """Return the value in force of an optional knob, "" if idle and without any."""
     if not knob.optional or (idle and find_automatic_value(session.scenario(), knob.path).setting is None):
@@ -68,7 +73,7 @@ def _in_force(knob: Knob, idle: str) -> str:
     return automatic_caption(session.scenario(), knob.path)
 
 
-def _draw_choice(knob: Knob) -> None:
+def _draw_choice(knob: Knob, has_tip: bool) -> None:
     words = knob.allowed if knob.kind == "choice" else ("on", "off")
     callback = session.to_model if knob.path == "model.name" else None
     options, key = (AUTO, *words) if knob.optional else words, session.prepare_widget(knob.path)
@@ -80,7 +85,7 @@ def _draw_choice(knob: Knob) -> None:
         options,
         session.option_index(options, key),
         key=key,
-        help=None if knob.path == "system" else _help_text(knob),  # the system stands in the bar, which the glossary explains
+        help=help_text(knob) if has_tip and knob.path != "system" else None,  # the glossary explains the system in the bar
         on_change=callback,
         format_func=title if knob.path == "system" else str,
     )
@@ -95,7 +100,7 @@ def title(system: str) -> str:
     return (f"{own_title} ({system})" if own_title and own_title.lower() != system else own_title or system) + doubt
 
 
-def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
+def draw_slider(knob: Knob, slider_values: Sequence[float] = (), has_tip: bool = True) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw a knob's title with a field for the exact value, and a slider below.
 
     Return the slider's container, and the container next to the title. The slider has `slider_values`, or else the knob's stops.
@@ -109,7 +114,7 @@ def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaG
     slide = slider(knob.path)
     st.session_state[slide] = place
     with st.container(horizontal=True, vertical_alignment="center", key=f"line {knob.path}"):
-        st.markdown(escape_markdown(knob.title), help=_help_text(knob), width="stretch")
+        st.markdown(escape_markdown(knob.title), help=help_text(knob) if has_tip else None, width="stretch")
         title_container = st.container(width="content")
         st.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed", width=EXACT_WIDTH)
     slider_container = st.container(gap=None)
@@ -143,9 +148,11 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
     The knob's value, or auto, takes the position of the nearest stop, and is its label.
     """
     scenario = session.scenario()
+    settled = settled_if_possible(scenario)
     effective_value = find_automatic_value(scenario, knob.path).setting if knob_value is None else knob_value
-    numbers = slider_values or knob_stops(settled_if_possible(scenario), knob)
-    nearest = None if effective_value is None else min(numbers, key=lambda number: abs(number - effective_value))
+    numbers, in_force = slider_values or knob_stops(settled, knob), resolved_value(settled, knob.path)
+    place = effective_value if in_force is None else in_force  # of a capacity: in whole modules
+    nearest = None if effective_value is None else min(numbers, key=lambda number: abs(number - place))
     labels = {
         knobs.write(knob, knob_value if number == nearest else number): stop_label(
             knob, effective_value if number == nearest else number
@@ -172,7 +179,8 @@ def _parsed_value(knob: Knob, text: str) -> Any:
         return values(session.scenario())[knob.path]
 
 
-def _help_text(knob: Knob) -> str:
+def help_text(knob: Knob) -> str:
+    """Return the explanation of a knob, with its parts that are not on sale, or where it acts."""
     if knob.acts == "always":
         return knob.help + _not_on_sale(knob)
     return f"{knob.help} Acts in {PLACES.get(knob.acts, 'a full run')}, not in the estimate."

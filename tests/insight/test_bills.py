@@ -54,10 +54,10 @@ A100_NODE = node(8, "a100-80", "gpu-8-sxm", 16 * 96)
 TIERS = node(8, "a100-80", "gpu-8-sxm", 512, **{MODULES: 4 * 128, "drive/p5800x": 8 * 1600})
 
 
-def on_sale(modules):
-    """Return a machine of which all can be bought; each module has a card of its own, with logic in it."""
-    card = {"media/nv-cmm": 32, CARD: 1, "near-data/fpga": 1}
-    return node(1, "h100-sxm", "two-socket", 256, "host/amx-2023", "dram/ddr5-4800", **times(modules, card))
+def on_sale(modules, gpu="h100-sxm", logic=1):
+    """Return a machine of which all but the logic can be bought; each module has a card of its own, with `logic` in it."""
+    card = {"media/nv-cmm": 32, CARD: 1, **({"near-data/fpga": logic} if logic else {})}
+    return node(1, gpu, "two-socket", 256, "host/amx-2023", "dram/ddr5-4800", **times(modules, card))
 
 
 def prototype(modules):
@@ -94,6 +94,7 @@ BILLS = {
     "distributed-embeddings-medium": A100_NODE,
     "distributed-embeddings-small": node(1, "a100-80", "two-socket", 256),
     "distributed-embeddings-tiny": node(1, "a100-80", "two-socket", 256),
+    "cxl-memory": on_sale(4, "h100-pcie", logic=0),  # 100 GB in modules of 32
     "dlrm-kaggle": on_sale(1),  # 2.3 GB
     "dlrm-terabyte": on_sale(4),  # 105 GB in modules of 32
     "fae-kaggle": FOUR,
@@ -129,6 +130,7 @@ TOTALS = {
     "distributed-embeddings-medium": 160356.35,
     "distributed-embeddings-small": 25059.39,
     "distributed-embeddings-tiny": 25059.39,
+    "cxl-memory": 54633.32,
     "dlrm-kaggle": 56753.32,
     "dlrm-terabyte": 73133.32,
     "fae-kaggle": 28589.09,
@@ -152,7 +154,7 @@ TOTALS = {
     "trainingcxl-rm4": 9334.70,
 }
 UNPRICED = {"dlrm-v4-cxl", "dlrm-v4-mi350x", "dlrm-v4-uvm"}  # an MI350X has no published price
-EXPLORATIONS = {"dlrm-kaggle", "dlrm-terabyte", "tiny"}
+EXPLORATIONS = {"cxl-memory", "dlrm-kaggle", "dlrm-terabyte", "tiny"}
 
 
 @each("name", preset_names())

@@ -18,7 +18,7 @@ from engine.registry import all_variants
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.systems.system import constants
-from pages.ui.knob_widgets import _help_text
+from pages.ui.knob_widgets import help_text
 from tests.cases import each
 from tests.hardware.test_catalog import KNOB, TEXT, shelf
 
@@ -146,6 +146,6 @@ def test_lists_say_availability_form_and_prices_by_year(capsys):
 
 
 def test_the_help_of_a_choice_names_what_is_not_on_sale():
-    assert "optane-100 discontinued since 2022-07" in _help_text(KNOBS["machine.pmem"])
-    assert "nv-cmm" not in _help_text(KNOBS["machine.pmem"]) and "Not on sale" not in _help_text(KNOBS["machine.num_gpus"])
-    assert "micron-9650 announced since 2026-02" in _help_text(KNOBS["machine.ssd"])
+    assert "optane-100 discontinued since 2022-07" in help_text(KNOBS["machine.pmem"])
+    assert "nv-cmm" not in help_text(KNOBS["machine.pmem"]) and "Not on sale" not in help_text(KNOBS["machine.num_gpus"])
+    assert "micron-9650 announced since 2026-02" in help_text(KNOBS["machine.ssd"])

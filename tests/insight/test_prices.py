@@ -220,7 +220,7 @@ def test_run_says_the_year_of_its_dollars(capsys):
 
 
 def test_a_tile_says_the_year_of_its_dollars():
-    app = apps.opened("design")
+    app = apps.opened("design", {"preset": "dlrm-kaggle"})
     tiles = {one.label: one.value for one in app.metric}
     assert tiles["Capital cost"] == figure(bill(on_sale(1), 2026), "USD (2026)")
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")

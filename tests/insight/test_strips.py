@@ -9,9 +9,10 @@ from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.hardware.prices import ELECTRICITY, LIFE
 from engine.insight.knob_stops import CAPACITY, resolved_value, useful_values
-from engine.insight.knob_strips import LEAST_CHANGE, MAX_STOPS, strips
+from engine.insight.knob_strips import LEAST_CHANGE, MAX_STOPS, strip_values, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import assumptions, running_costs
+from engine.insight.sold_values import lowest_shown
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, clear_contradictions, with_checked_values, with_values
 from engine.schedule.machine import settle
@@ -62,7 +63,7 @@ def test_many_strips_at_once_are_those_of_each_alone():
 def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_one_does(path):
     base = with_values(BASE, {"system": "pcie"}) if "pcie" in path else BASE
     settled, (strip,) = settle(base).scenario, strips(base, [path])
-    tried = sorted({*useful_values(settled, KNOBS[path]), resolved_value(settled, path)})
+    tried = strip_values(settled, path)
     steps = {value: numbers[0] for value in tried if (numbers := alone(base, path, value)[1])}
 
     def settles(value):
@@ -79,9 +80,11 @@ def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_on
 def test_a_strip_reaches_as_far_as_the_step_changes_and_at_least_a_decade_around_the_value():
     (link,) = strips(BASE, [LINK], most=100)
     own, values = link.own_stop.knob_value, [stop.knob_value for stop in link.stops]
-    assert values == sorted(values) and values[0] <= own / 5 and values[-1] >= own * 5
-    settled = settle(BASE).scenario
-    for value in set(useful_values(settled, KNOBS[LINK])) - set(values):
+    settled, fastest_sold = settle(BASE).scenario, max(mark.knob_value for mark in link.marks)
+    assert values == sorted(values) and values[0] <= own / 5 and fastest_sold < values[-1] <= 2 * fastest_sold
+    assert [bool(stop.not_sold) for stop in link.stops] == [value > fastest_sold for value in values]
+    looked_at = {value for value in useful_values(settled, KNOBS[LINK]) if lowest_shown(settled, LINK) <= value <= values[-1]}
+    for value in looked_at - set(values):
         neighbours = sorted(one for one in useful_values(settled, KNOBS[LINK]) if one / 2 <= value <= one * 2)
         steps = [alone(BASE, LINK, one)[1][0] for one in neighbours if (one < values[0]) == (value < values[0])]
         assert max(steps) < (1 + LEAST_CHANGE) ** 2 * min(steps)

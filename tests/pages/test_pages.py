@@ -9,7 +9,7 @@ import pytest
 
 from engine.results.result import Result
 from engine.scenario import keys
-from engine.scenario.presets import DEFAULT, preset
+from engine.scenario.presets import DEFAULT, EXPLORED, preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.simulate import simulate
 from engine.store import result_rows
@@ -59,11 +59,12 @@ def unfold(app, group):
     return app.run()
 
 
-def test_design_opens_with_the_default_scenario(opened):
+def test_design_opens_with_the_explored_preset_at_a_bare_address(opened):
     app = opened()
     assert not app.exception
-    assert headers(app) == ["CXL trains dlrm-kaggle in 4.04 ms a batch\\: 1.62 × slower than DRAM, with 61.7 % more energy"]
-    assert address(app) == links.query(preset(DEFAULT).scenario)
+    assert headers(app) == ["CXL trains dlrm-dcnv2 in 4.04 ms a batch\\: 1.62 × slower than DRAM, with 61.7 % more energy"]
+    assert address(app) == links.query(preset(EXPLORED).scenario, EXPLORED)
+    assert address(opened("model.name=rm1")) == links.query(with_values(preset(DEFAULT).scenario, {"model.name": "rm1"}))
 
 
 def test_every_knob_has_a_widget_that_shows_its_value(opened):

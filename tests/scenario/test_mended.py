@@ -29,7 +29,7 @@ def test_a_script_is_warned() -> None:
 
 
 def test_the_drawer_takes_it_over() -> None:
-    app = apps.opened("design", None, **{"group Model": True, "group model": True})
+    app = apps.opened("design", {"preset": "dlrm-kaggle"}, **{"group Model": True, "group model": True})
     app.session_state[f"knob {DIM}"] = "32"
     app.run()
     model = app.session_state["scenario"].model

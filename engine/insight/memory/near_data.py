@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.figures import figure
 from ...estimates import steady_states
 from ...hardware.devices.pmem import MEDIA, module_bytes
 from ...registry import load_variant
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.steady_state import Steady
-from ...units import GB
+from ...units import GB, MS
 from ..decomposition import NEAR_DATA
 from ..knob_stops import CAPACITY
 
@@ -91,3 +92,21 @@ def _machine_with(scenario: Scenario, system: str, memory: str, count: int) -> S
 
 def _busy(steady: Steady, device: str) -> float:
     return float(steady.busy.get(device, 0.0))
+
+
+def slower_reason(scenario: Scenario) -> str:
+    """Return why near-data compute slows a scenario's step down, in one sentence; "" if it does not or cannot run."""
+    states = steady_states(with_values(scenario, {NEAR_DATA: is_near}) for is_near in (True, False))
+    near_state, far_state = states
+    if isinstance(near_state, NotScheduled) or isinstance(far_state, NotScheduled) or near_state.step <= far_state.step:
+        return ""
+    logic, links = _busy(near_state, "near-data"), [float(state.device_seconds("cxl")) for state in (near_state, far_state)]
+    if links[0] > links[1]:
+        return (
+            f"Slower when on: more crosses the links, {figure(links[0] / MS, 'ms')} a batch for {figure(links[1] / MS, 'ms')}, "
+            "as a repeated row is pooled for each of its samples."
+        )
+    return (
+        f"Slower when on: the logic works {figure(logic / MS, 'ms')} a batch; when off, rows need "
+        f"{figure(links[1] / MS, 'ms')} of the links, and the GPU pools them."
+    )

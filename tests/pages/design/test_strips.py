@@ -8,30 +8,50 @@ import pytest
 from engine.estimate import estimate
 from engine.insight.knob_strips import strips as strips_of
 from engine.scenario.scenario import with_values
-from pages.design_page import every_knob, strips
+from pages.design_page import every_knob, strip_charts, strips
 from tests import apps
 from tests.apps import fields
 from tests.machines import scenario
 
 LINK, NEAR = "machine.cxl_bandwidth_GBps", "machine.near_data_compute"
+STEP, JOULES, DOLLARS = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 
 
-def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
+def test_a_strip_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
     asked = scenario("optane-rm1", "cxl", **{LINK: 32.0})
     (strip,) = strips_of(asked, [LINK])
-    frame = strips.stop_rows(strip)
-    stops, products = frame[frame["product"] == ""], frame[frame["product"] != ""]
-    assert list(stops[stops.here == True].value) == ["32.0 GB/s"]  # noqa: E712
-    for value, step in zip(strip.stops, stops.step, strict=True):
-        assert step == pytest.approx(estimate(with_values(asked, {LINK: value.knob_value})).results["Step time [ms]"], rel=1e-9)
+    frame, stops = strip_charts.lane_rows(strip), strip_charts.stop_rows(strip)
+    assert list(stops[stops.here].value) == ["32.0 GB/s"]
+    for value, (_, row) in zip(strip.stops, stops.iterrows(), strict=True):
+        found = estimate(with_values(asked, {LINK: value.knob_value})).results
+        drawn = (row.step, row.joules, row.dollars)
+        assert drawn == pytest.approx([found[name] for name in (STEP, JOULES, DOLLARS)], rel=1e-9)
+    for quantity, column in {"Step": "step", "Energy": "joules", "Price": "dollars"}.items():
+        lane = frame[frame.quantity == quantity]
+        assert list(lane.level) == pytest.approx(list(stops[column] / stops[column].max())) and lane.level.max() == 1.0
+    products = frame[frame["product"].notna() & (frame["product"] != "")]
     assert set(products["product"]) == {mark.text for mark in strip.marks}
     for place, value in zip(products.place, sorted(mark.knob_value for mark in strip.marks), strict=True):
         assert strip.stops[int(place)].knob_value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].knob_value
     labelled = list(products[products.label != ""].place)
     assert all(after - before > 0.1 * len(stops) for before, after in itertools.pairwise(labelled)) and labelled
-    spec = strips.strip_chart(True, True)
+    spec = strip_charts.strip_chart(True, True)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert fields(spec) <= set(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "numbers", "words"),
+    [
+        ("Step", (1.1744e-3, 1.264e-3), "1.17 to 1.26 ms"),
+        ("Energy", (1.06, 1.0601), "1.06 J"),
+        ("Price", (54_633.3, 72_153.3), "54.6 to 72.2 k USD"),
+        ("Price", (54_633.3, 1_450_000), "0.0546 to 1.45 M USD"),
+        ("Price", (float("nan"), float("nan")), ""),
+    ],
+)
+def test_a_lane_says_its_least_and_largest_value(quantity, numbers, words):
+    assert strip_charts.extent(quantity, *numbers) == words
 
 
 def charts(app):
@@ -61,7 +81,7 @@ def test_a_knob_whose_strip_shows_that_it_acts_takes_no_estimates_to_say_so(monk
 
 def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
     app = apps.opened("design", {"preset": "tiny"})
-    assert "on 0." in apps.text(app.caption) and f"knob {NEAR}" in {one.key for one in app.main.toggle}
+    assert "off → on: Step: " in apps.text(app.caption) and f"knob {NEAR}" in {one.key for one in app.main.toggle}
     app.selectbox(key=strips.STRIP_TO_ADD).set_value("machine.num_ssds").run()
     app.selectbox(key=strips.STRIP_TO_ADD).set_value("data.batch_size").run()
     assert not app.exception and "knob data.batch_size" in {one.key for one in app.main.text_input}

@@ -9,7 +9,7 @@ from engine.core.graph import STAGES
 from engine.registry import load_variant
 from pages.data_page import workload_charts
 from pages.decide_page import decide_charts
-from pages.design_page import every_knob, fault_axis, strips, tornado
+from pages.design_page import every_knob, fault_axis, strip_charts, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
 from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
@@ -39,7 +39,7 @@ SPECS = {
     "decide_charts.winners_map": decide_charts.winners_map(
         "Embedding tables [GB]", "Lookups of a sample [rows]", True, True, ("HBM",)
     ),
-    "strips.strip_chart": strips.strip_chart(8, True),
+    "strip_charts.strip_chart": strip_charts.strip_chart(True, True),
     "every_knob.spec": every_knob.spec(),
     "tornado.spec": tornado.spec(STEP),
     "machine_panel.spec": machine_panel.spec(),
