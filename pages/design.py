@@ -7,7 +7,8 @@ import streamlit as st
 
 from pages.answers import caution, estimates, later, question
 from pages.answers.headline import headline
-from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, strips, tiles, training_panel
+from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, tiles, training_panel
+from pages.knob_cards import strips
 from pages.shell import address, frame
 from pages.ui import answer, session
 from pages.ui.plain import escape_markdown

@@ -20,9 +20,9 @@ from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
-from ..insight.knob_effect import device_titles
-from ..insight.knob_stops import CACHE, CAPACITY, LOG, MODULE, RESOLVED_VALUES, SHARDING, THREADS
-from ..insight.knob_strips import four_digits
+from ..insight.knobs.effect import device_titles
+from ..insight.knobs.stops import CACHE, CAPACITY, LOG, MODULE, RESOLVED_VALUES, SHARDING, THREADS
+from ..insight.knobs.strips import four_digits
 from ..insight.relaxation import LINK
 from ..registry import load_variant
 from ..scenario import knobs

@@ -84,9 +84,9 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
 
 
 def stale_mlp_cost(age: int) -> str:
-    """Return a clause on the AUC that one recovery to an MLP `age` batches old costs, "unknown" beyond the study.
+    """Return a clause on the AUC that one recovery to an MLP `age` batches old costs.
 
-    The smallest age of the study that is at least as old stands for it; the interval is of 95 %.
+    Beyond the study's ages it is unknown. The smallest age of the study that is at least as old stands for it; the interval is of 95 %.
     """
     study = study_file.read_study(study_file.STORED_ACCURACY)
     ages = sorted(study.plan.compared_variants)

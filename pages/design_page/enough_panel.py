@@ -13,7 +13,7 @@ from engine.analysis.enough.sentences import NO_BANDS, AnswerSentences, answer_s
 from engine.analysis.enough.smallest import SmallestMachines
 from engine.core.figures import count
 from engine.errors import EmberpoolError
-from engine.insight.knob_stops import resolved_value
+from engine.insight.knobs.stops import resolved_value
 from engine.insight.running_costs import price_unit
 from engine.results.result import Result
 from engine.scenario.machine import RECORDED

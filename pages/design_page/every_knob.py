@@ -11,10 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.figures import count, factor, figure
-from engine.insight.knob_strips import Strip
+from engine.insight.knobs.strips import Strip
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
-from pages.design_page import questions, strip_charts
+from pages.design_page import questions
 from pages.graphics import chart
 from pages.graphics.charts import (
     CURVE,
@@ -30,6 +30,7 @@ from pages.graphics.charts import (
     quantity,
     tooltip_fields,
 )
+from pages.knob_cards import strip_charts
 
 MAX_LANES, LEAST_REACH, LANE = (
     20,

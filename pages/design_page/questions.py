@@ -19,9 +19,9 @@ from engine.analysis.verdict.report.sentences import machine_words
 from engine.analysis.verdict.requirement import Requirement
 from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
-from engine.insight.knob_effect import effect
-from engine.insight.knob_stops import NUMBER_KINDS, WORD_KINDS
-from engine.insight.knob_strips import Strip, strips
+from engine.insight.knobs.effect import effect
+from engine.insight.knobs.stops import NUMBER_KINDS, WORD_KINDS
+from engine.insight.knobs.strips import Strip, strips
 from engine.insight.running_costs import price_unit
 from engine.registry import load_variant
 from engine.scenario.scenario import KNOBS, Scenario

@@ -12,7 +12,7 @@ from engine.core.catalog import own_folder
 from engine.core.figures import count as counted
 from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
-from engine.insight.knob_stops import knob_stops, settled_if_possible
+from engine.insight.knobs.stops import knob_stops, settled_if_possible
 from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.keys import Fidelity

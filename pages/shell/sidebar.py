@@ -9,7 +9,7 @@ from functools import cache
 import streamlit as st
 
 from engine.core.figures import count
-from engine.insight.knob_effect import effect
+from engine.insight.knobs.effect import effect
 from engine.registry import all_variants, load_variant
 from engine.scenario.scenario import GROUPS, KNOBS
 from engine.systems.system import readers

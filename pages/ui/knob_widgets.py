@@ -14,7 +14,7 @@ from engine.core.catalog import PartNames
 from engine.core.figures import exact, in_groups
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
-from engine.insight.knob_stops import CAPACITY, knob_stops, resolved_value, settled_if_possible
+from engine.insight.knobs.stops import CAPACITY, knob_stops, resolved_value, settled_if_possible
 from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, PLACES, Knob

@@ -18,7 +18,7 @@ from engine.analysis.enough.smallest import Explorer, changes_of, cheapest_by_ch
 from engine.analysis.uncertainty import draws
 from engine.errors import BadInput, CannotRun
 from engine.estimate import estimate
-from engine.insight.knob_stops import CAPACITY
+from engine.insight.knobs.stops import CAPACITY
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values

@@ -12,9 +12,9 @@ from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.estimates import estimates
 from engine.faults.fault import class_mtbf
-from engine.insight.knob_effect import equal_results
-from engine.insight.knob_stops import CAPACITY, knob_stops, settled_if_possible
-from engine.insight.knob_strips import four_digits
+from engine.insight.knobs.effect import equal_results
+from engine.insight.knobs.stops import CAPACITY, knob_stops, settled_if_possible
+from engine.insight.knobs.strips import four_digits
 from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values

@@ -23,7 +23,7 @@ from engine.errors import BadFile, BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS
 from engine.hardware.prices import ELECTRICITY, electricity, with_year
-from engine.insight.knob_strips import stop_of_estimate
+from engine.insight.knobs.strips import stop_of_estimate
 from engine.insight.running_costs import assumptions, price_note, price_unit, running_costs, swept_price_unit
 from engine.results.csv_table import constants_in_use
 from engine.scenario.machine import RECORDED, YEARS

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.insight.knobs.front import front_knobs
 from engine.results.result import Result
 from engine.scenario import keys
 from engine.scenario.presets import DEFAULT, EXPLORED, preset
@@ -19,6 +20,7 @@ from engine.sweep import links
 from engine.training.yardsticks import Yardsticks, yardsticks
 from pages.answers import estimates
 from pages.design_page import training_panel
+from pages.knob_cards import strips
 from pages.shell import frame
 from pages.shell.sidebar import sections
 from pages.ui import tables
@@ -72,6 +74,7 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
     assert app.session_state["knob policy.relaxed_lookup"] == "on" and "knob data.locality" not in app.session_state
     for group in GROUPS:
         app.session_state[f"group {group}"] = app.session_state[f"idle {group}"] = True
+    app.session_state[strips.FLAT_SECTION] = True
     assert app.run().text_input(key="knob data.locality").value == "0.25"
     drawn = {widget.key for kind in (app.text_input, app.selectbox, app.toggle) for widget in kind}
     assert {f"knob {path}" for path in KNOBS} <= drawn
@@ -125,23 +128,34 @@ def test_an_automatic_capacity_stands_at_its_modules_and_moves_from_there(opened
     path, module = "machine.pmem_capacity_GB", 16
     app = opened("preset=trainingcxl-rm2")
     slider = app.select_slider(key=f"slide {path} 0")
-    assert slider.value == "auto" and slider.options[:4] == ["1 × 16 GB", "2 × 16 GB", "auto, 4 × 16 GB", "8 × 16 GB"]
+    assert slider.value == "auto" and slider.options[:3] == ["3 × 16 GB", "auto, 4 × 16 GB", "5 × 16 GB"]
+    app.session_state[f"about {path}"] = True
+    app.run()
     assert "auto: 4 × 16 GB = 64 GB, 45.2 GB/s read, 20.0 W idle; 61.88 GB of tables and logs take 4 modules" in apps.text(
-        app.caption
+        app.markdown
     )
     slider.set_value(str(8.0 * module)).run()
-    assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40.0 W idle" in apps.text(app.caption)
+    assert (path, "128.0") in address(app) and "8 × 16 GB = 128 GB, 90.4 GB/s read, 40.0 W idle" in apps.text(app.markdown)
     app.text_input(key=f"knob {path}").set_value("auto").run()
     assert not any(name == path for name, _ in address(app)) and app.text_input(key=f"knob {path}").value == "auto"
     app.text_input(key=f"knob {path}").set_value("100").run()
-    assert "100 GB rounded up to 7 × 16 GB = 112 GB" in apps.text(app.caption) and (path, "100.0") in address(app)
+    assert "100 GB rounded up to 7 × 16 GB = 112 GB" in apps.text(app.markdown) and (path, "100.0") in address(app)
     unfold(app, "machine").selectbox(key="knob machine.pmem").set_value("battery-dram").run()
-    assert "100 GB rounded up to 4 × 32 GB = 128 GB" in apps.text(app.caption) and not app.exception
+    assert "100 GB rounded up to 4 × 32 GB = 128 GB" in apps.text(app.markdown) and not app.exception
+
+
+def strips_of(app):
+    """Return the knobs that Design draws on cards."""
+    return front_knobs(app.session_state["scenario"])
 
 
 def test_every_automatic_knob_on_the_page_says_what_is_in_force(opened):
     app = opened("preset=dlrm-kaggle&faults.rates=llama3", LIGHT)
-    told = " ".join(apps.text(unfold(app, group).caption) for group in ("machine", "policy", "faults"))
+    app.session_state[strips.FLAT_SECTION] = True
+    for path in strips_of(app):
+        app.session_state[f"about {path}"] = True
+    drawn = [unfold(app, group) for group in ("machine", "policy", "faults")]
+    told = " ".join(apps.text([*page.caption, *page.markdown]) for page in drawn)
     for words in (
         "auto: 25.83 GB/s; the link of a module of nv-cmm",
         "auto: 32 GB; a module of nv-cmm",

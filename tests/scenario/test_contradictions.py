@@ -8,8 +8,8 @@ from engine.campaign.monthly import failure_row
 from engine.commands.scenario_arguments import ScenarioSelection
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.insight.knob_effect import effect
-from engine.insight.knob_strips import strips
+from engine.insight.knobs.effect import effect
+from engine.insight.knobs.strips import strips
 from engine.registry import variant_names
 from engine.scenario.contradictions import CONTRADICTIONS
 from engine.scenario.machine import MachineKnobs

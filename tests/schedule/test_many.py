@@ -11,7 +11,7 @@ from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.estimates import design_points, estimates
-from engine.insight.knob_effect import moved_scenarios
+from engine.insight.knobs.effect import moved_scenarios
 from engine.registry import variant_names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset

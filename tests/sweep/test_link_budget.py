@@ -13,7 +13,7 @@ from engine.errors import CannotRun, EmberpoolError
 from engine.estimate import estimate
 from engine.faults.fault import strikes
 from engine.insight import data_profile
-from engine.insight.knob_strips import strips
+from engine.insight.knobs.strips import strips
 from engine.registry import variant_names
 from engine.results import explanation
 from engine.scenario.presets import preset_names

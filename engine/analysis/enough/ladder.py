@@ -13,7 +13,7 @@ import numpy as np
 from ...hardware.device import expanders
 from ...hardware.devices.cxl import payload_rate, products
 from ...hardware.devices.pmem import module_bytes, modules, own_link
-from ...insight.knob_stops import CAPACITY, capacity_of_modules
+from ...insight.knobs.stops import CAPACITY, capacity_of_modules
 from ...insight.relaxation import LINK
 from ...scenario.scenario import KNOBS, Scenario
 from ...systems.kernels.in_force import system_in_force

@@ -9,7 +9,7 @@ from ...hardware.device import expanders, nodes
 from ...hardware.devices.chassis import CHASSIS, DEFAULT_CHASSIS
 from ...hardware.devices.pmem import module_bytes
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
-from ...insight.knob_stops import CAPACITY, capacity_of_modules
+from ...insight.knobs.stops import CAPACITY, capacity_of_modules
 from ...insight.running_costs import price_unit, static_energy_clause
 from ...registry import load_variant
 from ...scenario.machine import RECORDED

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...estimates import estimates, step_seconds
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
-from ...insight.knob_stops import resolved_value
+from ...insight.knobs.stops import resolved_value
 from ...insight.relaxation import LINK
 from ...registry import load_variant
 from ...scenario.scenario import with_checked_values, with_values

@@ -16,7 +16,7 @@ from ...schedule.evaluate import NotScheduled
 from ...schedule.steady_state import Steady
 from ...units import GB, MS
 from ..decomposition import NEAR_DATA
-from ..knob_stops import CAPACITY
+from ..knobs.stops import CAPACITY
 
 CONTROLLERS = (1, 2, 4, 8, 16, 32)
 
@@ -95,7 +95,10 @@ def _busy(steady: Steady, device: str) -> float:
 
 
 def slower_reason(scenario: Scenario) -> str:
-    """Return why near-data compute slows a scenario's step down, in one sentence; "" if it does not or cannot run."""
+    """Return a sentence on why near-data compute slows a scenario's step down.
+
+    Return "" if it does not, or if the machine cannot run.
+    """
     states = steady_states(with_values(scenario, {NEAR_DATA: is_near}) for is_near in (True, False))
     near_state, far_state = states
     if isinstance(near_state, NotScheduled) or isinstance(far_state, NotScheduled) or near_state.step <= far_state.step:

@@ -12,7 +12,7 @@ from ...scenario.scenario import Scenario, per_table, with_values
 from ...schedule.evaluate import NotScheduled
 from ...systems.traffic import table_bytes
 from ...units import GB
-from ..knob_stops import CAPACITY
+from ..knobs.stops import CAPACITY
 
 SIZES = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512)  # GB of tables
 ROWS = "model.num_embeddings"

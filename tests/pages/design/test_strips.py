@@ -6,9 +6,10 @@ import altair
 import pytest
 
 from engine.estimate import estimate
-from engine.insight.knob_strips import strips as strips_of
+from engine.insight.knobs.strips import strips as strips_of
 from engine.scenario.scenario import with_values
-from pages.design_page import every_knob, strip_charts, strips
+from pages.design_page import every_knob
+from pages.knob_cards import strip_charts, strips
 from tests import apps
 from tests.apps import fields
 from tests.machines import scenario
@@ -85,7 +86,8 @@ def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
     app.selectbox(key=strips.STRIP_TO_ADD).set_value("machine.num_ssds").run()
     app.selectbox(key=strips.STRIP_TO_ADD).set_value("data.batch_size").run()
     assert not app.exception and "knob data.batch_size" in {one.key for one in app.main.text_input}
-    app.button(key="drop data.batch_size").click().run()
+    app.session_state["about data.batch_size"] = True
+    app.run().button(key="drop data.batch_size").click().run()
     assert not app.exception and "knob data.batch_size" not in {one.key for one in app.main.text_input}
 
 

@@ -181,7 +181,7 @@ def test_what_browsers_make_of_finished_text_is_parted_and_no_line_starts_a_list
 
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
-    from engine.insight.knob_stops import knob_stops, resolved_value, settled_if_possible
+    from engine.insight.knobs.stops import knob_stops, resolved_value, settled_if_possible
     from engine.scenario import knobs
 
     knob, settled = KNOBS[path], settled_if_possible(Scenario())

@@ -7,7 +7,7 @@ from itertools import chain, product
 import pytest
 
 from engine.estimate import estimate
-from engine.insight.knob_effect import NO_EFFECT, NO_OTHER_VALUE, KnobEffect, effect, equal_results, moved_scenarios
+from engine.insight.knobs.effect import NO_EFFECT, NO_OTHER_VALUE, KnobEffect, effect, equal_results, moved_scenarios
 from engine.insight.running_costs import running_costs
 from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset, preset_names

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import BadInput, EmberpoolError
-from ..hardware.device import expanders
-from ..hardware.devices.cxl import link_latency, payload_rate
-from ..hardware.devices.expander_dram import dram_controllers
-from ..hardware.devices.pmem import module_bytes
-from ..hardware.hosts import host_channels, threads
-from ..registry import load_variant
-from ..scenario.knobs import Knob, offered_words
-from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, projection_dim, values
-from ..schedule.machine import sized_scenario
-from ..systems.kernels.in_force import system_in_force
-from ..systems.parts import EVEN_SHARES, kind_of
-from ..systems.system import LogPolicy, cache_policy, log_policy
-from ..units import GB
-from .decomposition import BOUND, RELAXED
-from .relaxation import LINK
+from ...errors import BadInput, EmberpoolError
+from ...hardware.device import expanders
+from ...hardware.devices.cxl import link_latency, payload_rate
+from ...hardware.devices.expander_dram import dram_controllers
+from ...hardware.devices.pmem import module_bytes
+from ...hardware.hosts import host_channels, threads
+from ...registry import load_variant
+from ...scenario.knobs import Knob, offered_words
+from ...scenario.scenario import KNOBS, Scenario, dense_optimizer, projection_dim, values
+from ...schedule.machine import sized_scenario
+from ...systems.kernels.in_force import system_in_force
+from ...systems.parts import EVEN_SHARES, kind_of
+from ...systems.system import LogPolicy, cache_policy, log_policy
+from ...units import GB
+from ..decomposition import BOUND, RELAXED
+from ..relaxation import LINK
 
 CAPACITY, MODULE, THREADS = "machine.pmem_capacity_GB", "machine.pmem_module_GB", "machine.host_threads"
 LOG, CACHE, SHARDING = "policy.log", "policy.cache_policy", "policy.sharding"

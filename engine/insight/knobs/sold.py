@@ -1,19 +1,19 @@
-"""The values of a knob that products have: those next to the value in force, and the end of their range."""
+"""Values of a knob that products have: neighbours of the value in force, and the range's end."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.figures import figure
-from ..errors import EmberpoolError
-from ..hardware.devices.cxl import products
-from ..hardware.devices.pmem import module_bytes
-from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import settle
-from ..systems.buildable.places import does_not_fit
-from ..units import GB
-from .knob_stops import CAPACITY
-from .relaxation import LINK
+from ...core.figures import figure
+from ...errors import EmberpoolError
+from ...hardware.devices.cxl import products
+from ...hardware.devices.pmem import module_bytes
+from ...scenario.machine import MachineKnobs
+from ...scenario.scenario import Scenario, with_values
+from ...schedule.machine import settle
+from ...systems.buildable.places import does_not_fit
+from ...units import GB
+from ..relaxation import LINK
+from .stops import CAPACITY
 
 # Payload rates of products other than CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
 PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
@@ -25,7 +25,10 @@ SAME_RATE = 1e-3  # relative: a typed 25.8 is the product's 25.83
 
 
 def products_of(machine: MachineKnobs, path: str) -> tuple[tuple[float, str], ...]:
-    """Return the rates [GB/s] of a knob that products have, with their names; products of one rate share an entry."""
+    """Return the rates [GB/s] of a knob's products, with their names.
+
+    Products of one rate share an entry.
+    """
     if path != LINK:
         return PRODUCTS.get(path, ())
     names_by_rate: dict[float, list[str]] = {}
@@ -35,7 +38,10 @@ def products_of(machine: MachineKnobs, path: str) -> tuple[tuple[float, str], ..
 
 
 def lowest_shown(settled: Scenario, path: str) -> float:
-    """Return the least value of a knob that is worth a look: a part of the slowest product's, 0 without products."""
+    """Return the least value of a knob that is worth a look.
+
+    It is a part of the slowest product's rate, 0 without products.
+    """
     return min((rate for rate, _ in products_of(settled.machine, path)), default=0.0) / BELOW_PRODUCTS
 
 
@@ -54,7 +60,10 @@ def neighbours(settled: Scenario, path: str, value_in_force: float) -> tuple[flo
 
 
 def not_sold(settled: Scenario, path: str, knob_value: Any) -> str:
-    """Return a sentence on why no product has a knob's value; "" if one has, or if nothing is known of products."""
+    """Return a sentence on why no product has a knob's value.
+
+    It is "" if one has, or if nothing is known of products.
+    """
     if path == CAPACITY:
         own, other = _does_not_fit(settled), _does_not_fit(with_values(settled, {CAPACITY: knob_value}))
         return " ".join(other) if len(other) > len(own) else ""  # a machine that nobody sells may lack something else
@@ -65,7 +74,10 @@ def not_sold(settled: Scenario, path: str, knob_value: Any) -> str:
 
 
 def first_not_sold(settled: Scenario, path: str, rising: Mapping[int, Any]) -> dict[int, str]:
-    """Return the key of the first of rising values that no product has, with the reason; {} if all are sold."""
+    """Return the first of rising values that no product has: its key and the reason.
+
+    Return {} if all values are sold.
+    """
     reasons = ((key, not_sold(settled, path, knob_value)) for key, knob_value in rising.items())
     return dict([found] if (found := next((pair for pair in reasons if pair[1]), None)) else [])
 

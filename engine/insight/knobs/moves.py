@@ -1,12 +1,12 @@
-"""What a knob moves: the step time, the energy of a batch and the machine's price over the stops of its strip."""
+"""Moves of a knob: how step time, energy and price change over its strip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
-from ..core.figures import factor, percent
-from ..scenario.scenario import KNOBS
-from .knob_strips import LEAST_CHANGE, Stop, Strip, four_digits
+from ...core.figures import figure, percent
+from ...scenario.scenario import KNOBS
+from .strips import LEAST_CHANGE, Stop, Strip, four_digits
 
 QUANTITIES = {"Step": "seconds", "Energy": "joules", "Price": "dollars"}
 MINUS = "\N{MINUS SIGN}"
@@ -14,7 +14,7 @@ DOUBLE = 2.0  # ratio from which a rise is told as a factor
 
 
 @dataclass(frozen=True)
-class Move:
+class KnobMove:
     """One quantity over the stops of a strip that run.
 
     quantity: "Step", "Energy" or "Price".
@@ -54,31 +54,34 @@ class Move:
 
 
 def change_words(ratio: float) -> str:
-    """Return a ratio of new to old as a signed percentage, from double on as "× 15"."""
+    """Return a ratio of new to old in words: a signed percentage, from double on "× 15.0"."""
     if ratio >= DOUBLE:
-        return f"× {factor(ratio).removesuffix(' ×')}"
+        return f"× {figure(ratio)}"
     return f"{'+' if ratio >= 1 else MINUS}{percent(abs(ratio - 1))}"
 
 
-def moves(strip: Strip) -> tuple[Move, ...]:
+def moves(strip: Strip) -> tuple[KnobMove, ...]:
     """Return the moves of step time, energy and price, in this order."""
     compared = _compared_stops(strip)
     return tuple(_move(quantity, field, compared) for quantity, field in QUANTITIES.items())
 
 
 def is_flat(strip: Strip) -> bool:
-    """Return whether a knob moves neither step time nor energy nor price by 1 % over its strip."""
+    """Return whether step time, energy and price all stay within 1 % over a strip."""
     return all(move.is_flat for move in moves(strip))
 
 
 def moved_sentence(strip: Strip) -> str:
-    """Return a sentence on what a knob moves over its strip, and from where on the step stays; a refusal if no stop runs."""
+    """Return a sentence on the changes that a knob makes over its strip.
+
+    It has the value from which on the step stays. If fewer than two stops run, it is the first refusal.
+    """
     if len(_running(strip)) < 2:
         return next((stop.refused for stop in strip.stops if stop.refused), "")
     step, energy, price = (move.clause for move in moves(strip))
-    is_shown = strip.sufficient_value is not None and strip.sufficient_value < strip.stops[-1].knob_value
-    if is_shown and not moves(strip)[0].is_flat:
-        step += f", none beyond {four_digits(strip.sufficient_value)}"
+    enough = strip.sufficient_value
+    if enough is not None and enough < strip.stops[-1].knob_value and not moves(strip)[0].is_flat:
+        step += f", none beyond {four_digits(enough)}"
     start = "" if _is_ordered(strip) else f"{_compared_stops(strip)[0].text} → {_compared_stops(strip)[-1].text}: "
     return f"{start}{step}. {energy}. {price}."
 
@@ -110,11 +113,11 @@ def _value_text(stop: Stop) -> str:
     )
 
 
-def _move(quantity: str, field: str, stops: Sequence[Stop]) -> Move:
+def _move(quantity: str, field: str, stops: Sequence[Stop]) -> KnobMove:
     numbers = {_value_text(stop): float(getattr(stop, field)) for stop in stops}
     known = {text: number for text, number in numbers.items() if not isnan(number)}
     if not known:
-        return Move(quantity, nan, nan, nan, nan, "")
+        return KnobMove(quantity, nan, nan, nan, nan, "")
     least_at = min(known, key=known.__getitem__)
     first, *_, last = (*numbers.values(), *numbers.values())  # also of a single stop
-    return Move(quantity, first, last, known[least_at], max(known.values()), least_at)
+    return KnobMove(quantity, first, last, known[least_at], max(known.values()), least_at)

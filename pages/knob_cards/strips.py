@@ -11,17 +11,17 @@ import streamlit as st
 
 from engine.core.catalog import own_folder
 from engine.core.part_files.folder import PartsFolder
-from engine.insight import knob_strips
-from engine.insight.front_knobs import FrontKnobs, by_effect, front_knobs
-from engine.insight.knob_effect import effect
-from engine.insight.knob_moves import is_flat, moved_sentence
-from engine.insight.knob_strips import Strip
+from engine.insight.knobs.effect import effect
+from engine.insight.knobs.front import FrontKnobs, by_effect, front_knobs
+from engine.insight.knobs.moves import is_flat, moved_sentence
+from engine.insight.knobs.strips import Strip
+from engine.insight.knobs.strips import strips as knob_strips
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.answers import later, question
-from pages.design_page import card_notes, strip_charts
 from pages.graphics import chart
+from pages.knob_cards import card_notes, knob_map, strip_charts
 from pages.ui import beside_knob, knob_widgets, session
 from pages.ui.plain import escape_markdown
 
@@ -49,14 +49,14 @@ def strips_by_knob(scenario: Scenario) -> dict[str, Strip]:
     paths = tuple(path for path in front_knobs(scenario, _added()) if KNOBS[path].kind in KINDS)
     arguments = scenario, paths, question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
-    strip_list = later.cached_result(knob_strips.strips, *arguments) if sized else _cached_strips(own_folder(), *arguments)
+    strip_list = later.cached_result(knob_strips, *arguments) if sized else _cached_strips(own_folder(), *arguments)
     return {strip.path: strip for strip in strip_list}
 
 
 @lru_cache(maxsize=64)  # a page is drawn several times as its answers come
 def _cached_strips(parts: PartsFolder, *arguments: Any) -> tuple[Strip, ...]:
     """Return the strips, cached by the folder of the user's parts, as parts are stops."""
-    return knob_strips.strips(*arguments)
+    return knob_strips(*arguments)
 
 
 def draw(scenario: Scenario, result: Result, refused: Mapping[str, str]) -> None:
@@ -72,6 +72,7 @@ def draw(scenario: Scenario, result: Result, refused: Mapping[str, str]) -> None
             with section:
                 for path in idle:
                     _draw_card(scenario, path, strips.get(path), result, refused.get(path, ""))
+    knob_map.draw(scenario, {path: strips[path] for path in knobs.acting if path in strips})
     _draw_list(knobs)
 
 

@@ -5,24 +5,24 @@ All stops of all strips are estimated in one call of `estimates`. The shown rang
 least a decade on either side of the value in force. Other automatic knobs stay automatic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
 import numpy as np
 
-from ..core.figures import exact, figure
-from ..errors import BadInput
-from ..estimates import estimates
-from ..results.result import Result
-from ..scenario import knobs
-from ..scenario.knobs import Knob
-from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, with_values
-from ..units import MS
-from .knob_effect import EQUAL_WITHIN
-from .knob_stops import NUMBER_KINDS, WORD_KINDS, knob_stops, resolved_value, settled_if_possible
-from .sold_values import first_not_sold, lowest_shown, neighbours, products_of
+from ...core.figures import exact, figure
+from ...errors import BadInput
+from ...estimates import estimates
+from ...results.result import Result
+from ...scenario import knobs
+from ...scenario.knobs import Knob
+from ...scenario.scenario import KNOBS, Scenario, clear_contradictions, with_values
+from ...units import MS
+from .effect import EQUAL_WITHIN
+from .sold import first_not_sold, lowest_shown, neighbours, products_of
+from .stops import NUMBER_KINDS, WORD_KINDS, knob_stops, resolved_value, settled_if_possible
 
 LEAST_CHANGE = 0.01  # of the step: a smaller change does not matter
 NEAR_FACTOR = 10.0  # factor around the value in force that is always shown
@@ -109,7 +109,7 @@ def strips(
     }
     stop_values = {path: strip_values(settled, path) for path in values_in_force}
     points_by_path = {
-        path: [_scenario_or_refusal(scenario, path, candidate) for candidate in candidates]
+        path: [scenario_or_refusal(scenario, {path: candidate}) for candidate in candidates]
         for path, candidates in stop_values.items()
     }
     points = [point for path_points in points_by_path.values() for point in path_points if isinstance(point, Scenario)]
@@ -129,7 +129,10 @@ def strips(
 
 
 def strip_values(settled: Scenario, path: str) -> list[Any]:
-    """Return the values that a knob's strip looks at: useful ones, and of numbers the products next to the value in force."""
+    """Return the values that a knob's strip looks at.
+
+    They are the useful values, and of numbers also the products next to the value in force.
+    """
     knob, value_in_force = KNOBS[path], resolved_value(settled, path)
     candidates = knob_stops(settled, knob)
     if knob.kind not in NUMBER_KINDS:
@@ -161,9 +164,10 @@ def _single_value_in_force(settled: Scenario, path: str) -> Any:
     return None if isinstance(value_in_force, tuple) else value_in_force
 
 
-def _scenario_or_refusal(scenario: Scenario, path: str, candidate: Any) -> Scenario | str:
+def scenario_or_refusal(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario | str:
+    """Return the scenario with changed knobs, or the sentence that refuses them."""
     try:
-        return with_values(scenario, clear_contradictions(scenario, {path: candidate})[0])
+        return with_values(scenario, clear_contradictions(scenario, changes)[0])
     except BadInput as error:
         return str(error)
 

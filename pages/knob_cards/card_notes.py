@@ -4,8 +4,8 @@ from engine.campaign.accuracy import stale_mlp_cost
 from engine.core import catalog
 from engine.core.figures import count
 from engine.insight.decomposition import BOUND, NEAR_DATA
-from engine.insight.knob_moves import change_words, moved_sentence
-from engine.insight.knob_strips import LEAST_CHANGE, Strip, four_digits
+from engine.insight.knobs.moves import change_words, moved_sentence
+from engine.insight.knobs.strips import LEAST_CHANGE, Strip, four_digits
 from engine.insight.memory.near_data import slower_reason
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario

@@ -8,11 +8,11 @@ import pytest
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.hardware.prices import ELECTRICITY, LIFE
-from engine.insight.knob_stops import CAPACITY, resolved_value, useful_values
-from engine.insight.knob_strips import LEAST_CHANGE, MAX_STOPS, strip_values, strips
+from engine.insight.knobs.sold import lowest_shown
+from engine.insight.knobs.stops import CAPACITY, resolved_value, useful_values
+from engine.insight.knobs.strips import LEAST_CHANGE, MAX_STOPS, strip_values, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import assumptions, running_costs
-from engine.insight.sold_values import lowest_shown
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, clear_contradictions, with_checked_values, with_values
 from engine.schedule.machine import settle

@@ -8,8 +8,8 @@ from operator import itemgetter
 import pandas as pd
 
 from engine.core.figures import figure
-from engine.insight.knob_moves import QUANTITIES
-from engine.insight.knob_strips import Strip
+from engine.insight.knobs.moves import QUANTITIES
+from engine.insight.knobs.strips import Strip
 from engine.scenario.scenario import KNOBS
 from engine.units import MS
 from pages.graphics.charts import (
@@ -155,7 +155,14 @@ def strip_chart(is_ordered: bool, has_products: bool) -> Spec:
         y=lane,
         text={"field": "says"},
     )
-    layers = [*([line] if is_ordered else []), dots, text, *(_product_layers(x) if has_products else [])]
+    cross = layer(
+        {"type": "text", "text": "×", "fontSize": 11, "color": INK},
+        {"filter": "isValid(datum.refused) && datum.refused !== '' && datum.quantity === 'Step'"},
+        x=x,
+        y=lane,
+        tooltip=tip,
+    )
+    layers = [cross, *([line] if is_ordered else []), dots, text, *(_product_layers(x) if has_products else [])]
     height = len(QUANTITIES) * LANE
     return {**FIT_WIDTH, "height": height, "padding": {"left": 4, "right": 2, "top": 1, "bottom": 1}, "layer": layers}
 

@@ -1,15 +1,18 @@
-"""The knobs that a page shows first: those that a training system reads, and among them those that move something."""
+"""The knobs that a page shows first.
+
+They are knobs that a training system reads; among them those that move something come first.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..registry import load_variant
-from ..scenario.scenario import KNOBS, Scenario
-from ..systems.kernels.in_force import system_in_force
-from ..systems.system import device_names, readers
-from .decomposition import BOUND, RELAXED
-from .knob_moves import is_flat
-from .knob_strips import Strip
+from ...registry import load_variant
+from ...scenario.scenario import KNOBS, Scenario
+from ...systems.kernels.in_force import system_in_force
+from ...systems.system import device_names, readers
+from ..decomposition import BOUND, RELAXED
+from .moves import is_flat
+from .strips import Strip
 
 MOST_KNOBS = 5
 # What a system without persistent memory has to set, the strongest first.
@@ -36,7 +39,10 @@ class FrontKnobs(NamedTuple):
 
 
 def front_knobs(scenario: Scenario, added: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the knobs whose strips a page looks at: main ones, relaxed lookup, and others up to five; then those `added`."""
+    """Return the knobs whose strips a page looks at, those `added` last.
+
+    They are the main knobs that the system reads, relaxed lookup, and others up to five in all.
+    """
     main = [path for path in _main_knobs(scenario) if is_read(scenario, path)]
     others = [path for path in OTHER_KNOBS if is_read(scenario, path)]
     return tuple(dict.fromkeys((*main, *others[: max(MOST_KNOBS - len(main), 0)], *added)))
@@ -54,7 +60,7 @@ def by_effect(scenario: Scenario, strips: Sequence[Strip], kept: Sequence[str] =
 
 
 def is_read(scenario: Scenario, path: str) -> bool:
-    """Return whether the system of a scenario has the device or the policy that a knob belongs to."""
+    """Return whether a scenario's system has the device or the policy of a knob."""
     system = system_in_force(scenario)
     if path == BOUND:
         return bool(system.log_policy.log)

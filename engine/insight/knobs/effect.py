@@ -11,15 +11,15 @@ from itertools import chain
 from math import isclose
 from typing import Any
 
-from ..caches.replay import starts_warm
-from ..errors import BadInput
-from ..estimates import estimates
-from ..faults.fault import active_faults
-from ..registry import load_variant
-from ..scenario.knobs import LISTING, PLACES, Knob, check, offered_words
-from ..scenario.scenario import KNOBS, Scenario, clear_contradictions, values, with_values
-from ..systems.kernels.in_force import system_in_force
-from ..systems.system import constants, medium_cache, powered_devices, readers
+from ...caches.replay import starts_warm
+from ...errors import BadInput
+from ...estimates import estimates
+from ...faults.fault import active_faults
+from ...registry import load_variant
+from ...scenario.knobs import LISTING, PLACES, Knob, check, offered_words
+from ...scenario.scenario import KNOBS, Scenario, clear_contradictions, values, with_values
+from ...systems.kernels.in_force import system_in_force
+from ...systems.system import constants, medium_cache, powered_devices, readers
 
 EQUAL_WITHIN = 1e-9  # relative; below it lies the noise of adding up in another order
 NO_EFFECT, NO_OTHER_VALUE = "No effect here", "Nothing else is possible here"

@@ -1,0 +1,1 @@
+"""Knobs of a machine: values worth a look, strips over them, and their effect."""
