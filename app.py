@@ -11,8 +11,8 @@ warming.kernels_missing()  # begins to compile them while all below is imported
 from engine.errors import EmberpoolError  # noqa: E402
 from pages.answers import data_file, stored_uploads, turns  # noqa: E402
 from pages.decide_page import form  # noqa: E402
-from pages.design_page import strips  # noqa: E402
 from pages.gate import upload_limits  # noqa: E402
+from pages.knob_cards import strips  # noqa: E402
 from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import answer, session  # noqa: E402

@@ -84,9 +84,10 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
 
 
 def stale_mlp_cost(age: int) -> str:
-    """Return a clause on the AUC that one recovery to an MLP `age` batches old costs.
+    """Return a clause on the AUC that a recovery to an older MLP costs.
 
-    Beyond the study's ages it is unknown. The smallest age of the study that is at least as old stands for it; the interval is of 95 %.
+    age: batches that the MLP is older. Beyond the study's ages the cost is unknown. The smallest age of the study that is at least
+    as old stands for it; the interval is of 95 %.
     """
     study = study_file.read_study(study_file.STORED_ACCURACY)
     ages = sorted(study.plan.compared_variants)

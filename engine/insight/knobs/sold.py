@@ -1,4 +1,4 @@
-"""Values of a knob that products have: neighbours of the value in force, and the range's end."""
+"""Values of a knob that products have, and the end of their range."""
 
 from collections.abc import Mapping
 from typing import Any
