@@ -6,8 +6,18 @@ The answer at the top says whether the machine meets the target.
 import streamlit as st
 
 from pages.answers import caution, estimates, later, question
-from pages.answers.headline import headline
-from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, tiles, training_panel
+from pages.answers.headline import STEP, headline
+from pages.design_page import (
+    bars,
+    constants_panel,
+    details,
+    enough_panel,
+    fault_axis,
+    fault_points,
+    questions,
+    tiles,
+    training_panel,
+)
 from pages.knob_cards import strips
 from pages.shell import address, frame
 from pages.ui import answer, session
@@ -41,6 +51,7 @@ with machine:  # before the strips, which take longer: the browser draws one whi
     bars.draw(scenario, baseline_system, bar_results, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
+        fault_points.draw(scenario, strips.acting_strips, (result.results[STEP] or 0.0) / 1e3)
 with knobs:
     strips.draw(scenario, result, session.refused_knobs())
 for warning in caution.notes_below(result):

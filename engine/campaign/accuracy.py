@@ -86,7 +86,7 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
 def stale_mlp_cost(age: int) -> str:
     """Return a clause on the AUC that a recovery to an older MLP costs.
 
-    age: batches that the MLP is older. Beyond the study's ages the cost is unknown. The smallest age of the study that is at least
+    age: batches that the MLP is older. Beyond the study the cost is unknown. The smallest age of the study that is at least
     as old stands for it; the interval is of 95 %.
     """
     study = study_file.read_study(study_file.STORED_ACCURACY)

@@ -58,7 +58,7 @@ def draw(scenario: Scenario, result: Result) -> None:
     step, batches = (result.results.get(STEP) or 0.0) / 1e3, scenario.run.batches
     if step <= 0 or batches < 2:
         return
-    placed_strikes = list(islice(strikes_in_order(scenario, step), MOST_FAULTS))
+    placed_strikes = first_strikes(scenario, step)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Fault", droppable_faults(), key=FAULT_TO_DROP, format_func=lambda name: load_variant("faults", name).title, width=220
@@ -121,6 +121,11 @@ def droppable_faults() -> tuple[str, ...]:
 def instants_knob(name: str) -> str:
     """Return the path of the knob that lists a fault's times."""
     return f"faults.{name.replace('-', '_')}_at_seconds"
+
+
+def first_strikes(scenario: Scenario, step: float) -> list[PlacedStrike]:
+    """Return the first faults, at most MOST_FAULTS, in order of time; step: seconds of a batch."""
+    return list(islice(strikes_in_order(scenario, step), MOST_FAULTS))
 
 
 def strikes_in_order(scenario: Scenario, step: float) -> Iterator[PlacedStrike]:

@@ -45,17 +45,17 @@ def _draw_map(scenario: Scenario, strips: Mapping[str, Strip]) -> None:
     chart.draw(
         frame,
         heat_maps.heat_map(
-            KNOBS[first].label,
-            KNOBS[second].label,
+            KNOBS[first].title,
+            KNOBS[second].title,
             field_title,
             low_is_good=True,
             columns=frame["first"].nunique(),
             orders=(tuple(dict.fromkeys(frame["first"])), tuple(dict.fromkeys(frame["second"]))[::-1]),
         ),
         key="two knobs map",
-        title=finding(frame, name, unit, KNOBS[first].title, KNOBS[second].title),
+        title=finding(frame, name, unit, KNOBS[first].label, KNOBS[second].label),
         subtitle=f"{field_title} over {KNOBS[first].label} and {KNOBS[second].label}; framed: the least",
-        columns={"first": KNOBS[first].label, "second": KNOBS[second].label, "metric": field_title, "refused": "Cannot run"},
+        columns={"first": KNOBS[first].title, "second": KNOBS[second].title, "metric": field_title, "refused": "Cannot run"},
     )
 
 
@@ -77,8 +77,8 @@ def cells(grid: tuple[GridCell, ...], name: str) -> pd.DataFrame:
     frame = pd.DataFrame(
         [
             {
-                "first": _text(cell.first.knob_value),
-                "second": _text(cell.second.knob_value),
+                "first": knob_text(cell.first.knob_value),
+                "second": knob_text(cell.second.knob_value),
                 "metric": nan if cell.both.refused else getattr(cell.both, field) / scale,
                 "refused": cell.both.refused,
                 "point": number,
@@ -89,7 +89,8 @@ def cells(grid: tuple[GridCell, ...], name: str) -> pd.DataFrame:
     return frame.assign(best=frame["metric"] == frame["metric"].min())
 
 
-def _text(knob_value: Any) -> str:
+def knob_text(knob_value: Any) -> str:
+    """Return a knob's value as a short text for an axis."""
     if isinstance(knob_value, bool):
         return "on" if knob_value else "off"
     return four_digits(knob_value) if isinstance(knob_value, int | float) else str(knob_value)

@@ -53,6 +53,12 @@ def strips_by_knob(scenario: Scenario) -> dict[str, Strip]:
     return {strip.path: strip for strip in strip_list}
 
 
+def acting_strips(scenario: Scenario) -> dict[str, Strip]:
+    """Return the strips of the knobs that have a card."""
+    strips = strips_by_knob(scenario)
+    return {path: strips[path] for path in sorted_knobs(scenario, strips, {}).acting if path in strips}
+
+
 @lru_cache(maxsize=64)  # a page is drawn several times as its answers come
 def _cached_strips(parts: PartsFolder, *arguments: Any) -> tuple[Strip, ...]:
     """Return the strips, cached by the folder of the user's parts, as parts are stops."""
