@@ -21,12 +21,8 @@ from ...units import MS
 
 # Searched knobs, and the system's own policies: a baseline resets them, or it would move with the scenario's knobs.
 POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
-BASELINE_RESET = {
-    **dict.fromkeys((*AUTOMATIC_SIZES, LINK, *POLICIES)),
-    NEAR_DATA: True,
-    "policy.kernel": "auto",
-    "policy.stashing": "off",
-}
+BENCH_RESET = {**dict.fromkeys(POLICIES), NEAR_DATA: True, "policy.kernel": "auto", "policy.stashing": "off"}
+BASELINE_RESET = {**dict.fromkeys((*AUTOMATIC_SIZES, LINK)), **BENCH_RESET}
 MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `tolerance`
 NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
@@ -144,10 +140,11 @@ class TargetQuestion:
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
     """Return the same scenario under another system, with that system's own policies.
 
-    All sizes and the link are automatic, so its memory is large enough for its tables. Near-data compute is on or off, whichever
-    is faster.
+    All sizes and the link are automatic, so its memory is large enough for its tables. They stay where one machine has the
+    devices of all systems (`machine.all_powered`). Near-data compute is on or off, whichever is faster.
     """
-    system_scenario = with_values(scenario, {"system": system, **BASELINE_RESET})
+    reset = BENCH_RESET if scenario.machine.all_powered else BASELINE_RESET
+    system_scenario = with_values(scenario, {"system": system, **reset})
     if "near-data" not in load_variant("systems", system).devices:
         return system_scenario
     without_near_data = with_values(system_scenario, {NEAR_DATA: False})
