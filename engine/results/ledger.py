@@ -5,7 +5,7 @@ cost is "stalled": a device was slow, or a pipeline had to fill again. The secon
 later batch uses is "lost". Recovery has the accounts "detect", "repair", "restart" and "restore".
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,10 @@ from ..run.segment import Segment
 from ..schedule.timeline import Timeline, fraction_done, work_done
 
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
-RECOVERY = ("detect", "repair", "restart", "restore", "replay")
+TRAINING = ("useful", "checkpoint", "stalled", "replay", "lost")
+OUTAGE = ("detect", "repair", "restart", "restore")
+RECOVERY = (*OUTAGE, "replay")
+SECONDS, JOULES = "Time [s]", "Energy [J]"
 USEFUL_FATE, REPLAY_FATE, LOST_FATE = 0, 1, 2
 TINY = 1e-300
 
@@ -36,7 +39,12 @@ class RunLedger(InColumns):
     @property
     def rows(self) -> tuple[Row, ...]:
         """The ledger as a table: a row for each account."""
-        return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
+        return tuple({"Account": name, SECONDS: self.seconds[name], JOULES: self.joules[name]} for name in ACCOUNTS)
+
+
+def ledger_sum(rows: Sequence[Row], column: str, accounts: Collection[str]) -> float:
+    """Return the sum of SECONDS or JOULES over some accounts of a ledger's rows, 0.0 without rows."""
+    return float(total((row[column] for row in rows if row["Account"] in accounts), 0.0))
 
 
 def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, checkpoint_joules: Number) -> RunLedger:

@@ -26,6 +26,7 @@ CHECKSUM_WORDS = {
     "mlp": "no checksum covers the MLPs",
     "log": "its checksum sees it if that log is needed",
 }
+IN_BATCH = " in batch "
 PASSING_KINDS = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 
@@ -99,7 +100,7 @@ def event_rows(run: Run) -> tuple[Row, ...]:
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     strict, resumption = run.machine.log_policy.strict or not run.machine.log_policy.log, crash.resumption
     repeat_text = f" ({crash.outage.num_further_strikes} more during the recovery)" if crash.outage.num_further_strikes else ""
-    sentence = f"{_strike_text(crash.outage.strikes[0])} in batch {crash.batch}{repeat_text}"
+    sentence = f"{_strike_text(crash.outage.strikes[0])}{IN_BATCH}{crash.batch}{repeat_text}"
     yield {"Elapsed [s]": crash.outage.stop_seconds, "Kind": "fault", "Batch": crash.batch, "What": sentence}
     for strike in crash.outage.strikes[1 : MOST_AGAIN + 1]:
         yield {
@@ -125,6 +126,11 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     repeat_text = f"{crash.batches_lost} {'batch is' if crash.batches_lost == 1 else 'batches are'} run again"
     sentence = f"recovered to {state}; {repeat_text}, restore took {figure(crash.outage.restore_seconds / MS, 'ms')}"
     yield {"Elapsed [s]": crash.outage.resume_seconds, "Kind": "recovered", "Batch": resumption.embedding_batch, "What": sentence}
+
+
+def fault_cause(event: Row) -> str:
+    """Return the message of a fault's event, without its batch and its effect, such as "power was lost"."""
+    return str(event["What"]).partition(IN_BATCH)[0].partition(";")[0]
 
 
 def _strike_text(strike: Strike) -> str:
@@ -156,7 +162,7 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
         meaning = "training waits for a full checkpoint" if run.machine.log_policy.log else "but the system keeps no log"
     elif not slow_devices(run.machine):
         meaning = "but the system has no such device"
-    return f"{_strike_text(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
+    return f"{_strike_text(strike)}{IN_BATCH}{batch}" + (f"; {meaning}" if meaning else "")
 
 
 def thin_rows(curve: Curve) -> tuple[Row, ...]:
