@@ -43,7 +43,10 @@ class RunLedger(InColumns):
 
 
 def ledger_sum(rows: Sequence[Row], column: str, accounts: Collection[str]) -> float:
-    """Return the sum of SECONDS or JOULES over some accounts of a ledger's rows, 0.0 without rows."""
+    """Return the sum of a ledger's column over some accounts.
+
+    `column` is SECONDS or JOULES. The sum of no rows is 0.0.
+    """
     return float(total((row[column] for row in rows if row["Account"] in accounts), 0.0))
 
 

@@ -1,4 +1,7 @@
-"""The course of a finished run in one sentence: training, faults, outages, and batches trained again."""
+"""The course of a finished run in one sentence.
+
+The sentence names training, faults, outages, and batches that were trained again, in this order.
+"""
 
 from collections.abc import Sequence
 
@@ -14,9 +17,9 @@ NAMED_SHARE = 0.01  # a phase of an outage, or a stall, below this share is not 
 
 
 def run_headline(result: Result) -> str:
-    """Return the course of a full run in order, as one sentence without a full stop.
+    """Return the course of a full run as one sentence.
 
-    An example is "Trained 0.240 s; power was lost at 0.120 s; 2.50 min until it ran again (detect 30.0 s, restart 2.00 min);
+    The sentence has no full stop. An example is "Trained 0.240 s; power was lost at 0.120 s; 2.50 min until it ran again (detect 30.0 s, restart 2.00 min);
     1 batch trained again". Several faults are summarised. A result without a ledger gives its outcome.
     """
     if not result.ledger:

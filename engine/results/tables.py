@@ -129,7 +129,10 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
 
 
 def fault_cause(event: Row) -> str:
-    """Return the message of a fault's event, without its batch and its effect, such as "power was lost"."""
+    """Return the message of a fault's event, such as "power was lost".
+
+    Its batch and its effect are left out.
+    """
     return str(event["What"]).partition(IN_BATCH)[0].partition(";")[0]
 
 
