@@ -6,10 +6,12 @@ Each bar's range is computed in another process and drawn once it is known.
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import lru_cache
 
 import streamlit as st
 
 from engine.core.figures import count
+from engine.faults.fault import Strike, strikes
 from engine.registry import load_variant
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -21,7 +23,7 @@ from pages.systems import stack_charts
 from pages.ui import palette, tables
 from pages.ui.plain import escape_markdown
 
-WHOLE_FAMILY = "whole family"
+WHOLE_FAMILY, ELAPSED = "whole family", "Elapsed [s]"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
@@ -47,6 +49,17 @@ def range_future(results_by_system: Mapping[str, Result]) -> Future[Ranges]:
     return later.answer("ranges", questions.ranges, tuple(result.scenario for result in results_by_system.values() if result.ran))
 
 
+def is_struck(estimate: Result) -> bool:
+    """Return whether a fault strikes within the run of an estimate, which leaves faults out."""
+    strike = _first_strike(estimate.scenario)
+    return strike is not None and strike.seconds < (estimate.results.get(ELAPSED) or 0.0)
+
+
+@lru_cache(maxsize=16)
+def _first_strike(scenario: Scenario) -> Strike | None:
+    return next(strikes(scenario), None)
+
+
 def draw(
     scenario: Scenario, baseline_system: str, results_by_system: Mapping[str, Result], ranges_future: Future[Ranges]
 ) -> None:
@@ -62,6 +75,7 @@ def draw(
         )
     )
     lines = "line: the range in 9 of 10 draws of all constants"
+    system_titles += ", without the fault" if is_struck(results_by_system[scenario.system]) else ""
     title = f"Where a batch's time goes: {system_titles}"
     spec = stack_charts.step_time(palette.named_stages(stages["part"]))
     chart.draw(stages, spec, key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
