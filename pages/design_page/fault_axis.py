@@ -23,7 +23,7 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.design_page import training_panel
 from pages.graphics import chart
-from pages.graphics.charts import EVENTS, FIT_WIDTH, INK, ROWS, Spec, axis, layer, quantity, rule_mark, tooltip_fields
+from pages.graphics.charts import EVENTS, FIT_WIDTH, INK, Spec, axis, layer, quantity, rule_mark, tooltip_fields
 from pages.ui import session
 from pages.ui.plain import escape_markdown
 
@@ -32,6 +32,7 @@ FAULT_TO_DROP, SHARE, TURN = "fault to drop", "share of the run", "fault axis tu
 ADD_FAULT, REMOVE_FAULTS = "add the fault", "remove all faults"
 DONE_TOLERANCE = 0.01  # of a batch: a batch counts as done when only this part is left
 FIRST_FAULT, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
+ROWS = 6  # of the numbers of faults
 
 
 @dataclass(frozen=True)

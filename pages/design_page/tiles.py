@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
 
 from engine.insight.running_costs import assumptions, electricity_unit, price_unit, running_cost_unit, running_costs
+from engine.results.ledger import JOULES, OUTAGE, SECONDS, TRAINING, ledger_sum
 from engine.results.metrics import error_of
 from engine.results.result import ENERGY_NOTES, Result
 from engine.scenario.scenario import Scenario
@@ -24,8 +26,11 @@ ESTIMATE_TILES = ("Step time [ms]", "Energy per batch [J]", COST, MONTH, BILLION
 RUNNING_COSTS = (MONTH, BILLION)
 # Where a throughput is asked for, the number of nodes is the answer.
 NODES_TILES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
-RUN_TILES = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
+TRAINED, OUTAGES = "Trained in [s]", "Outages [s]"
+TRAINING_ENERGY, OUTAGE_ENERGY = "Energy of training [J]", "Energy of outages [J]"
+RUN_TILES = (TRAINED, OUTAGES, "AUC", "Loss", TRAINING_ENERGY, OUTAGE_ENERGY, RATIO)
+LEAST_SECONDS = 60.0  # of training: in a shorter run one outage makes the ratio say nothing of training
 HELD_OUT = {"AUC": "Held-out AUC", "Loss": "Held-out loss"}  # beside curves of the training loss
 RATIO_NOTE = f"{RATIO} counts this run alone, with its outages, under the system's own log."
 
@@ -38,6 +43,27 @@ def draw_estimate(result: Result, results_by_system: Mapping[str, Result], sure:
     tile_names = ESTIMATE_TILES if result.scenario.machine.target_throughput is None else NODES_TILES
     bands = None if not sure.done() else questions.NO_RESULT_BANDS if sure.exception() else sure.result()
     draw(result, results_by_system, tile_names, sure=bands)
+
+
+def draw_run(result: Result) -> None:
+    """Draw the tiles of a finished run: training apart from its outages."""
+    amounts = run_amounts(result)
+    numbers = replace(result, results={**result.results, **amounts})
+    is_long = amounts.get(TRAINED, 0.0) >= LEAST_SECONDS
+    names = [name for name in RUN_TILES if numbers.results.get(name) is not None and (name != RATIO or is_long)]
+    if names:
+        draw(numbers, {}, names)
+
+
+def run_amounts(result: Result) -> Mapping[str, float]:
+    """Return the seconds and joules of a run's training, and of its outages if it had any."""
+    if not result.ledger:
+        return {}
+    seconds, joules = (
+        {accounts: ledger_sum(result.ledger, column, accounts) for accounts in (TRAINING, OUTAGE)} for column in (SECONDS, JOULES)
+    )
+    outages = {OUTAGES: seconds[OUTAGE], OUTAGE_ENERGY: joules[OUTAGE]} if seconds[OUTAGE] else {}
+    return {TRAINED: seconds[TRAINING], TRAINING_ENERGY: joules[TRAINING], **outages}
 
 
 def draw(
@@ -88,7 +114,8 @@ def draw(
         ENERGY_NOTES[result.scenario.machine.energy_level],
         *([assumptions(result.scenario)] if BILLION in tile_names else []),
     ]
-    st.caption(" ".join(notes), help=" ".join(help_sentences))
+    # Without notes the sentences of the help stand in their place.
+    st.caption(" ".join(notes or help_sentences), help=" ".join(help_sentences) if notes else None)
 
 
 def units(scenario: Scenario) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from engine.core.figures import count, exact, figure, with_error
 from engine.errors import EmberpoolError
 from engine.results import falling_auc
 from engine.results.result import Result
+from engine.results.run_headline import run_headline
 from engine.results.samples_seen import HELD_OUT_ERROR, samples_note
 from engine.run import forecast
 from engine.run.progress import Progress
@@ -25,8 +26,8 @@ from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, passes, runs
 from pages.answers.headline import STEP
-from pages.design_page import tiles
-from pages.graphics import chart, charts
+from pages.design_page import run_books, tiles
+from pages.graphics import chart, charts, run_charts
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
 from pages.ui.plain import escape_markdown
@@ -75,7 +76,8 @@ def draw(scenario: Scenario, estimate: Result) -> None:
         _finished(result, estimate)
         return
     if result:
-        st.error(escape_markdown(result.outcome))
+        st.error(escape_markdown(run_headline(result)))
+        run_books.draw_books(result)
     runs.draw_while_running([scenario], "full", lambda status: _unfinished(scenario, status))
 
 
@@ -153,47 +155,58 @@ def _cancelled(scenario: Scenario, status: RequestStatus, reached: Progress | No
 
 
 def _finished(result: Result, estimate: Result) -> None:
-    st.success(escape_markdown(result.outcome or "Completed."))
+    st.success(escape_markdown(run_headline(result)))
     if falls := falling_auc.falling_auc_advice(result.training, result.scenario, passes.samples(result.scenario)):
         st.warning(escape_markdown(falls))
     for warning in caution.notes_below(result):
         st.caption(f"Note: {escape_markdown(warning)}")
-    tiles.draw(result, {}, [name for name in tiles.RUN_TILES if result.results.get(name) is not None])
+    tiles.draw_run(result)
     if result.training:
         frame = tables.curve(result.training, result.events, tables.power_pace(result))
         breaks, yardsticks_future = tables.breaks(frame, result.events), _ask(result.scenario)
-        curves(with_yardsticks(frame, yardsticks_future), breaks)
+        x_axis = curves(with_yardsticks(frame, yardsticks_future), breaks)
+        run_books.draw(result, frame, x_axis, breaks)
         st.caption(escape_markdown(f"{HELD_OUT_ERROR} {samples_note(result)}"))
         last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
         rises = float(last_evaluation["auc"]) >= float(frame["auc"].max())
         _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"], rises)
     else:
+        run_books.draw_books(result)
         st.caption(
             "All batches were counted and timed, but none was trained. Switch on Training in the group Run to see loss and AUC."
         )
     if result.events:
-        with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
+        faults, height = count(len(result.events), "event"), 240 if len(result.events) > MOST_EVENTS else "content"
+        with st.expander(f"What happened? {faults}"), st.container(height=height, border=False):
             st.markdown("\n".join(map(describe_event, result.events)))
-    st.markdown(f"**How far is the estimate from the full run?** {escape_markdown(gap_sentence(estimate, result))}")
-    if result.events:
-        st.caption("The estimate has no faults, so results that include outages, such as elapsed time, differ by the outages.")
-    downloads.show(gap_table(estimate, result))
+    with st.expander("How far is the estimate from the full run?"):
+        st.markdown(escape_markdown(gap_sentence(estimate, result)))
+        if result.events:
+            st.caption(
+                "The estimate has no faults, so results that include outages, such as elapsed time, differ by the outages."
+            )
+        downloads.show(gap_table(estimate, result))
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
-def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
-    """Draw loss and AUC side by side.
+def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> str:
+    """Draw loss and AUC side by side, and return the chosen horizontal axis.
 
-    An outage lasts much longer than a run. So the axis of time leaves outages out, or is broken there.
+    An outage lasts much longer than a run. So the axis of time is broken there.
     """
-    offered = [name for name in charts.CHOICES if breaks or name != "broken"]
-    key = f"against{' broken' * bool(breaks)}"
-    x_axis = st.segmented_control(
-        "Horizontal axis", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
+    time = "broken" if breaks else "elapsed"
+    x_axis: str = st.segmented_control(
+        "Horizontal axis",
+        [time, "batch", "joules"],
+        default=time,
+        required=True,
+        format_func=charts.CHOICES.__getitem__,
+        key=f"against{' broken' * bool(breaks)}",
     )
     if x_axis == "joules":
         st.caption("Each batch has the dynamic energy of an average batch; the machine's static power counts for its seconds.")
     _pair(frame, x_axis, breaks, live)
+    return x_axis
 
 
 def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
@@ -201,7 +214,13 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
 
     A browser rebuilds a chart whenever its words change.
     """
-    yardstick_columns = tuple(name for name in YARDSTICKS if name in frame)
+    # The lower line has its name under it, the other one over it.
+    last_row = frame.dropna(subset=["auc"]).tail(1)
+    yardstick_columns = tuple(
+        sorted((name for name in YARDSTICKS if name in frame), key=lambda name: float(last_row[name].iloc[0]))
+    )
+    frame = run_charts.event_labels(frame, x_axis)
+    shaded = "; shaded: batches trained again" if frame["again"].any() else ""
     loss_column, auc_column = st.columns(2)
     with loss_column:
         chart.draw(
@@ -209,7 +228,7 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("loss", "Loss", x_axis, breaks),
             key="loss",
             title="Training loss of each batch" if live else curve_title(frame["loss"], "Training loss"),
-            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: mean of the batches around it",
+            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: mean of the batches around it{shaded}",
         )
     with auc_column:
         chart.draw(
@@ -217,7 +236,7 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; dashed: the models to compare with",
+            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; dashed: the models to compare with{shaded}",
         )
 
 

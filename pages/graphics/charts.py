@@ -10,7 +10,6 @@ from itertools import accumulate
 from math import ceil, log10
 from typing import Any
 
-from engine.core.figures import figure
 from pages.graphics.letters import length
 
 Spec = dict[str, Any]
@@ -20,15 +19,28 @@ FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
 SHORT_LABEL = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
 TICKS = 6  # number of ticks requested; Vega draws a round number near it, ten at most
 CURVE_AXES = {
+    "elapsed": "Simulated time [s]",
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
     "joules": "Energy without outages [J]",
     "batch": "Batch",
 }
 DASHED_TITLES = {"model that clicks": "model that generated the clicks"}  # titles of lines by their column
-CHOICES = {"running": "Time without outages", "broken": "Time, outages shortened", "joules": "Energy", "batch": "Batch"}
+CHOICES = {
+    "elapsed": "Time",
+    "broken": "Time, outages shortened",
+    "running": "Time without outages",
+    "batch": "Batch",
+    "joules": "Energy",
+}
 EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
-HEIGHT, TOOTH_PIXELS, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
+HEIGHT, TOOTH_PIXELS = 240, 16  # pixels of a curve and of half a tooth of a break
+EVENT_LETTERS, EVENT_ROOM, NAME_ROOM = (
+    11,
+    18,
+    16,
+)  # pixels of a letter, and of the rooms inside a curve for names of events and of a line
+AGAIN = "#8a5fbf"  # of batches that are trained again
 Break = tuple[float, float, float]
 FIT_WIDTH: Spec = {
     "autosize": {"type": "fit-x", "contains": "padding"}
@@ -141,21 +153,62 @@ def scale_of(colours: Mapping[str, str]) -> Spec:
 
 @lru_cache(maxsize=64)
 def curve(field: str, title: str, x_field: str, breaks: tuple[Break, ...] = (), dashed_fields: tuple[str, ...] = ()) -> Spec:
-    """Return a chart of loss or AUC over one of AGAINST, with a numbered rule at each fault.
+    """Return a chart of loss or AUC over one of CURVE_AXES, with a rule at each event and a shade of batches trained again.
 
-    Needs the frame of `tables.curve`, and its breaks. A batch's loss is noisy: it is drawn pale, under the mean of the batches
-    around it. An AUC has a bar of ± one standard error, the frame's `error`. No line crosses an outage.
-    Columns `dashed_fields` are drawn dashed, each under its own name.
+    Needs the frame of `tables.curve` with `run_charts.event_labels`, and its breaks. A batch's loss is noisy: it is drawn pale,
+    under the mean of the batches around it. An AUC has a bar of ± one standard error, the frame's `error`. No line crosses an
+    outage. One or two columns `dashed_fields`, the lower one first, are drawn dashed, each under or over its own name.
     """
-    cut = breaks if x_field == "broken" else ()
-    labels = {"labelExpr": _elapsed_expression(cut)} if cut else {}
-    time = quantity(x_field, axis=axis(CURVE_AXES[x_field], **labels))
-    point = quantity(field, axis=axis(title), scale={"zero": False})
+    time = time_channel(x_field, breaks)
+    names = NAME_ROOM if dashed_fields else 0
+    # Names stand in room that no line reaches.
+    y_range = [HEIGHT - names, EVENT_ROOM + names]
+    point = quantity(field, axis=axis(title), scale={"zero": False, "range": y_range})
     tip = tooltip_fields(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
-    layers = _smoothed_line(time, point, tip) if field == "loss" else [*_error_rules(time, point), *_auc_points(time, point, tip)]
-    broken = [_axis_break(*axis_break, n) for n, axis_break in enumerate(cut)]
-    dashed_layers = [layer for name in dashed_fields for layer in _dashed_line(name, time, point, tip)]
-    return {**FIT_WIDTH, "height": HEIGHT, "layer": [*layers, *dashed_layers, *_event_rules(time), *broken]}
+    again = _again_mark(time, point, tip)
+    if field == "loss":
+        pale, mean = _smoothed_line(time, point, tip)
+        layers = [pale, again, mean]
+    else:
+        layers = [*_error_rules(time, point), *_auc_points(time, point, tip), again]
+    dashed_layers = [
+        layer for n, name in enumerate(dashed_fields) for layer in _dashed_line(name, time, point, tip, is_over=n > 0)
+    ]
+    return {
+        **FIT_WIDTH,
+        "height": HEIGHT,
+        "layer": [again_shade(time), *layers, *dashed_layers, *event_layers(time, breaks)],
+    }
+
+
+def time_channel(x_field: str, breaks: tuple[Break, ...]) -> Spec:
+    """Return the horizontal channel of a run's chart; its axis ends where the run does, so that labels can be placed."""
+    labels = {"labelExpr": _elapsed_expression(breaks)} if breaks and x_field == "broken" else {}
+    return quantity(x_field, axis=axis(CURVE_AXES[x_field], grid=False, **labels), scale={"zero": True, "nice": False})
+
+
+def again_shade(x: Spec, height: int = HEIGHT) -> Spec:
+    """Return the shade behind batches that are trained again after a fault."""
+    name = x["field"]
+    ends = [{"op": "min", "field": name, "as": "low"}, {"op": "max", "field": name, "as": "high"}]
+    steps: list[Spec] = [{"filter": "datum.again === true"}, {"aggregate": ends, "groupby": ["part"]}]
+    mark = {"type": "rect", "color": AGAIN, "opacity": 0.18, "stroke": AGAIN, "strokeWidth": 1, "aria": False}
+    mark |= {"y": EVENT_ROOM, "y2": height}
+    return layer(mark, *steps, x={**x, "field": "low"}, x2={"field": "high"})
+
+
+def _again_mark(x: Spec, y: Spec, tip: list[Spec]) -> Spec:
+    """Losses as a pale line, or AUCs as points, of batches that are trained again."""
+    is_loss = y["field"] == "loss"
+    line = _line(x, y, tip, {"color": AGAIN, "opacity": 0.6, "strokeWidth": 1} if is_loss else {"type": "point", "filled": True})
+    mark = line["mark"] if is_loss else {**line["mark"], "color": AGAIN, "opacity": 1, "size": 36}
+    return {**line, "mark": mark, "transform": [*line["transform"], {"filter": "datum.again === true"}]}
+
+
+def event_layers(x: Spec, breaks: tuple[Break, ...], height: int = HEIGHT) -> list[Spec]:
+    """Return the rules of a run's events with their labels, and the teeth of shortened outages."""
+    teeth = [_axis_break(start, end, height) for start, end, _ in breaks] if x["field"] == "broken" else []
+    return [*_event_rules(x, height), *teeth]
 
 
 def _elapsed_expression(breaks: tuple[Break, ...]) -> str:
@@ -168,20 +221,15 @@ def _elapsed_expression(breaks: tuple[Break, ...]) -> str:
     return expression
 
 
-def _axis_break(start: float, end: float, seconds: float, number: int) -> Spec:
-    """A toothed line in the middle of a shortened outage, with its length."""
+def _axis_break(start: float, end: float, height: int) -> Spec:
+    """A toothed line in the middle of a shortened outage."""
     middle, tooth = (start + end) / 2, (end - start) / 8
-    points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TOOTH_PIXELS))]
-    x = quantity("x")
-    line = {
+    points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(height, EVENT_ROOM, -TOOTH_PIXELS))]
+    return {
         "data": {"values": points},
         "mark": {"type": "line", "color": INK, "strokeWidth": 1.5},
-        "encoding": {"x": x, "y": quantity("y", scale=None), "order": {"field": "y"}},
+        "encoding": {"x": quantity("x"), "y": quantity("y", scale=None), "order": {"field": "y"}},
     }
-    text = {"type": "text", "color": INK, "y": HEIGHT - 8 - 14 * (number % 3), "dx": 6, "align": "left", "fontSize": 11}
-    label_data = {"values": [{"x": middle, "says": f"{figure(seconds, 's')}"}]}
-    label = {"data": label_data, "mark": text, "encoding": {"x": x, "text": {"field": "says"}}}
-    return {"layer": [line, label]}
 
 
 def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
@@ -196,13 +244,13 @@ def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
     )
 
 
-def _dashed_line(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
-    """A dashed line with its name below its end, away from the run's own line."""
+def _dashed_line(name: str, x: Spec, y: Spec, tip: list[Spec], is_over: bool) -> list[Spec]:
+    """A dashed line with its name under its end, or over it."""
     y_channel = {**y, "field": name}
     title = DASHED_TITLES.get(name, name)
     line = _line(x, y_channel, [*tip[:2], {**tip[2], "field": name, "title": title}], {"color": INK, "strokeDash": [5, 4]})
     last_point = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
-    text_mark = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
+    text_mark = {"type": "text", "align": "right", "dy": -9 if is_over else 11, "color": INK, "fontSize": 11}
     text = layer(
         text_mark, *line["transform"], last_point, {"filter": "datum.nth === 1"}, x=x, y=y_channel, text={"value": title}
     )
@@ -237,48 +285,23 @@ def _smoothed_line(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     return [pale, {**mean, "transform": [*pale["transform"], window]}]
 
 
-def _event_rules(x: Spec) -> list[Spec]:
-    """A rule at each event, a number a fault, a name a first event.
-
-    The words stand on the side that has room.
-    """
+def _event_rules(x: Spec, height: int) -> list[Spec]:
+    """A rule at each event, and a label in the row on top at those that have one, on the side that has room."""
     colour = {"type": "nominal", "scale": scale_of(EVENTS), "legend": None}
     happened = {"field": "what", "title": "What happened"}
     tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
-    sort = f"indexof({list(EVENTS)}, datum.kind)"
     steps: list[Spec] = [
-        {"joinaggregate": [{"op": "max", "field": x["field"], "as": "end"}]},
         {"filter": "isValid(datum.kind)"},
-        {"calculate": f"{sort} < 0 ? 'other event' : datum.kind", "as": "sort"},
+        {"calculate": f"indexof({list(EVENTS)}, datum.kind) < 0 ? 'other event' : datum.kind", "as": "sort"},
     ]
-    rule = layer(rule_mark(strokeWidth=2, strokeDash=[4, 3]), *steps, x=x, color={"field": "sort", **colour}, tooltip=tip)
-    rank_in_kind = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
-    label_expression = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
-    places = f"isValid(datum.number) ? 8 + 13 * ((datum.number - 1) % {ROWS}) : {HEIGHT + 4} - 13 * abs({sort})"
-    label_steps: list[Spec] = [
-        *steps,
-        rank_in_kind,
-        {"calculate": label_expression, "as": "says"},
-        {"calculate": places, "as": "row"},
-    ]
-    words = {
-        "x": x,
-        "y": quantity("row", scale=None),
-        "text": {"field": "says"},
-        "color": {"field": "sort", **colour},
-        "tooltip": tip,
-    }
-    return [rule, *(_side_words(label_steps, words, is_late) for is_late in (False, True))]
+    channels = {"x": x, "color": {"field": "sort", **colour}, "tooltip": tip}
+    rule = layer(rule_mark(strokeWidth=2, strokeDash=[4, 3], y=EVENT_ROOM, y2=height), *steps, **channels)
+    return [rule, *(_side_words(steps, channels, side) for side in ("left", "right"))]
 
 
-def _side_words(label_steps: list[Spec], words: Spec, is_late: bool) -> Spec:
-    """Words right of their place, or left near the axis's end."""
-    on_side = {"filter": f"{'' if is_late else '!'}(datum['{words['x']['field']}'] > 0.8 * datum.end)"}
-    text = {
-        "type": "text",
-        "align": "right" if is_late else "left",
-        "dx": -4 if is_late else 4,
-        "fontSize": 11,
-        "fontWeight": 600,
-    }
-    return layer(text, *label_steps, on_side, **words)
+def _side_words(steps: list[Spec], channels: Spec, side: str) -> Spec:
+    """Labels left or right of their rule."""
+    text = {"type": "text", "align": "left" if side == "right" else "right", "dx": 4 if side == "right" else -4}
+    text |= {"fontSize": EVENT_LETTERS, "fontWeight": 600, "y": EVENT_ROOM / 2 - 1}
+    on_side = {"filter": f"isValid(datum.says) && datum.side === '{side}'"}
+    return layer(text, *steps, on_side, **channels, text={"field": "says"})

@@ -145,7 +145,9 @@ def power_pace(result: Result) -> tuple[float, float]:
     elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
     watts = total(row["Static energy [J]"] for row in result.devices) / elapsed
     if result.training:
-        return watts, total(row["Dynamic energy [J]"] for row in result.devices) / len(result.training)
+        # Rows of a long run are thinned out, so the batches are counted by their numbers.
+        num_batches = _trained_batches(renamed(result.training, TRAINING)).iloc[-1]
+        return watts, total(row["Dynamic energy [J]"] for row in result.devices) / float(num_batches)
     return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
 
 
@@ -169,7 +171,8 @@ def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, flo
     """Return training points and events in one frame; each kind has its own columns filled.
 
     `running` is the simulated time without outages, `broken` the time with each outage shortened, `joules` the energy of
-    `running` at a `pace` (`power_pace`), `part` the number of outages before, and `number` the number of the fault.
+    `running` at a `pace` (`power_pace`), `part` the number of outages before, `number` the number of the fault, and `again` is
+    True where batches are trained again.
     """
     frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
     seconds, outage_seconds, outages_over, part = (
@@ -189,7 +192,21 @@ def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, flo
     number = frame["kind"].isin(FAULT_EVENTS).cumsum().where(frame["kind"].isin(FAULT_EVENTS))
     gap = running.max() * min(GAP, MOST_GAPS / max(outages_over.max(), 1.0))
     joules = pace[0] * running + pace[1] * _trained_batches(frame)
-    return frame.assign(running=running, broken=running + gap * outages_over, joules=joules, part=part, number=number)
+    frame = frame.assign(running=running, broken=running + gap * outages_over, joules=joules, part=part, number=number)
+    return frame.assign(again=_again(frame))
+
+
+def _again(frame: pd.DataFrame) -> pd.Series:
+    """Return True for rows of batches that had begun before a fault, and for the recovery from which they are trained again."""
+    again, struck = pd.Series(False, frame.index), None
+    for event in frame[frame["kind"].notna()].sort_values("elapsed", kind="stable").itertuples():
+        if event.kind == FAULT_EVENTS[0]:
+            struck = event
+        elif event.kind == OUTAGE_ENDS[0] and struck is not None:
+            repeated = (frame["part"] == event.part) & frame["batch"].between(event.batch, struck.batch)
+            again |= repeated & (frame["loss"].notna() | (frame.index == event.Index))
+            struck = None
+    return again
 
 
 def outages(events: Iterable[Row]) -> list[tuple[float, float]]:

@@ -13,7 +13,7 @@ from pages.design_page import every_knob, fault_axis, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
 from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
-from pages.graphics import chart, charts, heat_maps, letters, log_axes
+from pages.graphics import chart, charts, heat_maps, letters, log_axes, run_charts
 from pages.knob_cards import strip_charts
 from pages.memory import memory_charts
 from pages.runs_page import history_charts
@@ -63,6 +63,8 @@ SPECS = {
     "memory_charts.near_data": memory_charts.near_data(),
     "memory_charts.load": memory_charts.load(),
     "memory_charts.sizes": memory_charts.sizes(),
+    "run_charts.power": run_charts.power("broken", ((1.0, 2.0, 30.0),)),
+    "run_charts.books": run_charts.books(("s|Time", "s|useful"), 0.4),
     "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
     "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
     "heat_maps.heat_map": heat_maps.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),

@@ -12,7 +12,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.validation.studies import study_file
 from pages.evidence_page import study_panel
-from pages.graphics import charts
+from pages.graphics import charts, run_charts
 from pages.systems import compare_charts, stack_charts
 from pages.ui import numbers, palette, tables
 from tests import fakes
@@ -29,8 +29,8 @@ CHARTS = {
     "energy": (stack_charts.energy(("gpu", "cxl")), tables.component_rows(RESULTS, "cxl")),
     "timeline": (compare_charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
     "busy": (compare_charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
-    "loss": (charts.curve("loss", "Loss", "broken", BREAKS), CURVE),
-    "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
+    "loss": (charts.curve("loss", "Loss", "broken", BREAKS), run_charts.event_labels(CURVE, "broken")),
+    "auc": (charts.curve("auc", "AUC", "batch", BREAKS), run_charts.event_labels(CURVE, "batch")),
     "accuracy study": (
         study_panel.spec(),
         study_panel.chart_columns(study_panel.difference_rows(study_file.read_study(study_file.STORED_ACCURACY))),
@@ -47,7 +47,6 @@ MADE_INSIDE = {
     "row",
     "x",
     "y",
-    "says",
     "end",
     "low",
     "high",
@@ -102,9 +101,14 @@ def test_an_outage_breaks_the_axis_and_the_line_and_each_fault_is_drawn_at_its_o
     (start, end, _), *_ = breaks
     assert struck.broken.iloc[0] == start < struck.broken.iloc[1] < struck.broken.iloc[2] < end
     spec = charts.curve("loss", "Loss", "broken", breaks)
-    assert str(spec).count("2.50 min") == 2 and "2.50 min" not in str(charts.curve("loss", "Loss", "running", breaks))
-    lines = [layer["encoding"] for layer in spec["layer"] if layer.get("mark", {}).get("type") == "line"]
+    teeth = [layer for layer in spec["layer"] if "data" in layer]
+    assert len(teeth) == 2 and not [
+        layer for layer in charts.curve("loss", "Loss", "running", breaks)["layer"] if "data" in layer
+    ]
+    lines = [layer["encoding"] for layer in spec["layer"] if layer["mark"].get("type") == "line" and layer not in teeth]
     assert lines and all(one["detail"] == {"field": "part"} for one in lines)
+    labels = run_charts.event_labels(frame, "broken").says.dropna()
+    assert list(labels) == ["fault 1: 2.50 min", "fault 3"], "a label without room is left out"
 
 
 def test_a_part_keeps_its_colour_whichever_others_are_drawn_with_it():
