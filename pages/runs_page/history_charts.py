@@ -1,8 +1,20 @@
-"""The chart of Runs: a metric of the points of several requests, on one scale."""
+"""The charts of Runs: a metric of the points of several requests on one scale, and the curves of full runs."""
 
 from functools import lru_cache
 
-from pages.graphics.charts import Spec, axis, legend_below, nominal, quantity
+from pages.graphics.charts import (
+    CURVE_AXES,
+    FIT_WIDTH,
+    PICTURE_WIDTH,
+    Spec,
+    axis,
+    layer,
+    legend_below,
+    nominal,
+    quantity,
+    scale_of,
+    tooltip_fields,
+)
 from pages.ui import palette
 
 
@@ -33,3 +45,32 @@ def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) 
             ],
         },
     }
+
+
+@lru_cache(maxsize=64)
+def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec:
+    """Return a chart of each run's loss or AUC over one of CURVE_AXES, a colour for each run; a triangle marks a fault.
+
+    Needs the columns of `run_curves.SAVED`, and what.
+    """
+    colours = {name: palette.OTHER_COLOURS[n % len(palette.OTHER_COLOURS)] for n, name in enumerate(names)}
+    limit = {"expr": f"max({PICTURE_WIDTH} - 60, 100)"}
+    legend = legend_below(max(names, key=len, default=""), title=None) | {"columns": 1, "labelLimit": limit}
+    x = quantity(x_field, axis=axis(CURVE_AXES[x_field]))
+    tip = tooltip_fields(("run", "Run"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
+    line = layer(
+        {"type": "line", "strokeWidth": 2, "point": {"size": 24} if field == "auc" else False},
+        {"filter": f"isValid(datum.{field})"},
+        x=x,
+        y=quantity(field, axis=axis(title), scale={"zero": False}),
+        order={"field": "elapsed"},
+        tooltip=[*tip, *tooltip_fields((field, title, ".5f"))],
+    )
+    fault = layer(
+        {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
+        {"filter": "isValid(datum.kind)"},
+        x=x,
+        tooltip=[*tip, *tooltip_fields(("what", "What happened"))],
+    )
+    encoding = {"color": nominal("run", scale=scale_of(colours), legend=legend)}
+    return {**FIT_WIDTH, "height": 220, "encoding": encoding, "layer": [line, fault]}

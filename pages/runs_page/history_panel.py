@@ -15,7 +15,7 @@ from engine.service.history import PastRequest
 from engine.sweep import links
 from pages.answers import runs
 from pages.graphics import chart
-from pages.runs_page import history_charts, history_tables
+from pages.runs_page import history_charts, history_tables, run_curves
 from pages.runs_page.history_runs import FIRST_METRIC, METRIC
 from pages.runs_page.history_tables import LIVE, RANK
 from pages.ui import downloads, session
@@ -70,6 +70,7 @@ def draw(chosen_runs: Sequence[PastRequest]) -> None:
         _draw_delete(chosen_runs, disabled=bool(others_note))
     if others_note:
         st.caption(others_note)
+    run_curves.draw(chosen_runs)
     _draw_points(chosen_runs)
 
 

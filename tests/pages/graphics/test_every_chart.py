@@ -65,6 +65,7 @@ SPECS = {
     "memory_charts.sizes": memory_charts.sizes(),
     "run_charts.power": run_charts.power("broken", ((1.0, 2.0, 30.0),)),
     "run_charts.books": run_charts.books(("s|Time", "s|useful"), 0.4),
+    "history_charts.curves": history_charts.curves("auc", "AUC", "running", TWO),
     "history_charts.compared": history_charts.compared(STEP, "CXL bandwidth [GB/s]", TWO, True),
     "sweep_charts.lines": sweep_charts.lines("CXL bandwidth [GB/s]", STEP, True, True, "Training system", TWO),
     "heat_maps.heat_map": heat_maps.heat_map("CXL bandwidth [GB/s]", "Training system", STEP, columns=4, spread=True),
