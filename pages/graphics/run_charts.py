@@ -131,6 +131,6 @@ def books(row_names: tuple[str, ...], joint: float | None) -> Spec:
     number = layer({"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}, x=x, text={"field": "label"})
     layers = [bar, number]
     if joint is not None:
-        slash = {"type": "text", "text": "//", "fontSize": 19, "fontWeight": 700, "color": INK, "aria": False}
+        slash = {"type": "text", "text": "//", "fontSize": 19, "fontWeight": 700, "color": "white", "aria": False}
         layers.append(layer(slash, {"filter": "datum.is_cut"}, x={"datum": joint, "type": "quantitative"}))
     return {**rows(21), "encoding": {"y": y}, "layer": layers}

@@ -51,7 +51,7 @@ def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) 
 def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec:
     """Return a chart of each run's loss or AUC over one of CURVE_AXES, a colour for each run; a triangle marks a fault.
 
-    Needs the columns of `run_curves.SAVED`, and what.
+    Needs the columns of `run_curves.SAVED`, what, and part: no line crosses an outage.
     """
     colours = {name: palette.OTHER_COLOURS[n % len(palette.OTHER_COLOURS)] for n, name in enumerate(names)}
     limit = {"expr": f"max({PICTURE_WIDTH} - 60, 100)"}
@@ -64,6 +64,7 @@ def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec
         x=x,
         y=quantity(field, axis=axis(title), scale={"zero": False}),
         order={"field": "elapsed"},
+        detail={"field": "part"},
         tooltip=[*tip, *tooltip_fields((field, title, ".5f"))],
     )
     fault = layer(

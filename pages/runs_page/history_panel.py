@@ -165,10 +165,10 @@ def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
     left_column, right_column = st.columns(2)
     session.restore_choice(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
     metric = left_column.selectbox("Metric", names, key=METRIC)
-    ways = history_tables.x_axis_choices(frame)
-    x_name = right_column.selectbox("Horizontal axis", ways, index=min(1, len(ways) - 1), key="history across")
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
-    if len(frame) > 1:
+    if len(frame) > len(requests):  # requests of a point each have no axis in common
+        ways = history_tables.x_axis_choices(frame)
+        x_name = right_column.selectbox("Horizontal axis", ways, index=min(1, len(ways) - 1), key="history across")
         marks = history_tables.marks(frame, metric, x_name)
         curve = x_name == RANK or not frame.duplicated([history_tables.REQUEST, x_name]).any()
         spec = history_charts.compared(metric, x_name, requests, curve)

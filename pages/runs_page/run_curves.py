@@ -67,7 +67,7 @@ def curves_frame(chosen_runs: Sequence[PastRequest]) -> tuple[pd.DataFrame, int]
     """Return the columns of SAVED for at most MOST_CURVES trained runs, named by their titles, and how many more there are."""
     full = [run for run in chosen_runs if run.fidelity == "full" and run.num_results]
     frames = [_request_curves(run.request, run.title, (run.created, run.num_results, run.num_failures)) for run in full]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*SAVED, "what"])
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*SAVED, "part", "what"])
     names = list(dict.fromkeys(rows[RUN]))
     num_undrawn = sum(run.num_results for run in full) - sum(frame[RUN].nunique() for frame in frames)
     is_drawn = rows[RUN].isin(names[:MOST_CURVES])

@@ -30,7 +30,7 @@ RUN_RESULTS = {
     "Effective training time ratio": "%.4f",
     "MLP staleness [batches]": "%,.0f",
 }
-CURVES = ["system", "batch", "elapsed", "running", "joules", "loss", "auc", "kind", "what"]
+CURVES = ["system", "batch", "elapsed", "running", "joules", "part", "loss", "auc", "kind", "what"]
 MOST_DRAWN = 20  # number of means by which a system's losses are drawn
 Results = Mapping[str, Result]
 
@@ -139,7 +139,7 @@ def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row], tuple[float, f
 def _curve_rows(frame: pd.DataFrame) -> pd.DataFrame:
     trained = frame[frame["loss"].notna()]
     stretch = np.arange(len(trained)) * MOST_DRAWN // max(len(trained), MOST_DRAWN)
-    ends = {name: (name, "last") for name in ("batch", "elapsed", "running", "joules")}
+    ends = {name: (name, "last") for name in ("batch", "elapsed", "running", "joules", "part")}
     means = trained.groupby(stretch).agg(loss=("loss", "mean"), **ends)
     scored = trained[trained["auc"].notna()].drop(columns="loss")
     return pd.concat([part for part in (means, scored, frame[frame["kind"] == "fault"]) if len(part)]).reindex(columns=CURVES)

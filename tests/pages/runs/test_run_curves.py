@@ -62,6 +62,8 @@ def test_two_runs_lie_over_each_other_and_are_named_by_their_titles():
     assert (
         fault.run == "Power lost in the middle" and fault.elapsed == 0.002 and drawn["running"].max() < 1 < drawn["elapsed"].max()
     )
+    assert list(drawn["part"]) == [0, 1, 1, 1], "no line crosses an outage"
+    assert "compared" not in words, "runs of a point each have no other axis in common"
     app.segmented_control(key="run curves against").set_value("joules").run()
     assert not app.exception and "over Energy without outages [J]" in apps.chart_words(app)["runs loss"]
 
