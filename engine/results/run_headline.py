@@ -19,8 +19,9 @@ NAMED_SHARE = 0.01  # a phase of an outage, or a stall, below this share is not 
 def run_headline(result: Result) -> str:
     """Return the course of a full run as one sentence.
 
-    The sentence has no full stop. An example is "Trained 0.240 s; power was lost at 0.120 s; 2.50 min until it ran again (detect 30.0 s, restart 2.00 min);
-    1 batch trained again". Several faults are summarised. A result without a ledger gives its outcome.
+    The sentence has no full stop. Several faults are summarised. A result without a ledger gives its outcome. An example is
+    "Trained 0.240 s; power was lost at 0.120 s; 2.50 min until it ran again (detect 30.0 s, restart 2.00 min); 1 batch trained
+    again".
     """
     if not result.ledger:
         return result.outcome

@@ -17,6 +17,7 @@ from .. import version
 from ..core.figures import count
 from ..errors import BadInput, EmberpoolError
 from ..results.csv_table import Section
+from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import Fidelity
 from ..scenario.renamed import todays_knob
@@ -240,6 +241,11 @@ def table_rows(path: Path, requests: Sequence[int]) -> Iterator[tuple[Section, .
 def result_lines(path: Path, request: int) -> Iterator[str]:
     """Yield each undamaged result of a request as one line of JSON."""
     return (f"{result_rows.complete_text(text)}\n" for _, text in _result_texts(path, request))
+
+
+def results(path: Path, request: int) -> Iterator[Result]:
+    """Yield each undamaged result of a request, in the order of its points."""
+    return (result_rows.result_of(text) for _, text in _result_texts(path, request))
 
 
 def _result_texts(path: Path, request: int) -> Iterator[tuple[str, str]]:

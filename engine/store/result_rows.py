@@ -187,6 +187,11 @@ def load_result(
     return from_json(json.loads(row[0]), scenario)
 
 
+def result_of(text: str) -> Result:
+    """Return the result of a row's text."""
+    return from_json(json.loads(text))
+
+
 def is_as_written(name: object, text: object, digest: object) -> bool:
     """Return whether a text and its key have the stored checksum."""
     return isinstance(text, str) and checksum(name, text) == digest

@@ -176,8 +176,10 @@ def _finished(result: Result, estimate: Result) -> None:
             "All batches were counted and timed, but none was trained. Switch on Training in the group Run to see loss and AUC."
         )
     if result.events:
-        faults, height = count(len(result.events), "event"), 240 if len(result.events) > MOST_EVENTS else "content"
-        with st.expander(f"What happened? {faults}"), st.container(height=height, border=False):
+        with (
+            st.expander(f"What happened? {count(len(result.events), 'event')}"),
+            st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False),
+        ):
             st.markdown("\n".join(map(describe_event, result.events)))
     with st.expander("How far is the estimate from the full run?"):
         st.markdown(escape_markdown(gap_sentence(estimate, result)))

@@ -301,7 +301,7 @@ def _event_rules(x: Spec, height: int) -> list[Spec]:
 
 def _side_words(steps: list[Spec], channels: Spec, side: str) -> Spec:
     """Labels left or right of their rule."""
-    text = {"type": "text", "align": "left" if side == "right" else "right", "dx": 4 if side == "right" else -4}
+    text: Spec = {"type": "text", "align": "left" if side == "right" else "right", "dx": 4 if side == "right" else -4}
     text |= {"fontSize": EVENT_LETTERS, "fontWeight": 600, "y": EVENT_ROOM / 2 - 1}
     on_side = {"filter": f"isValid(datum.says) && datum.side === '{side}'"}
     return layer(text, *steps, on_side, **channels, text={"field": "says"})

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from json import loads
 
 import pandas as pd
 import streamlit as st
 
+from engine.core.arithmetic import total
 from engine.core.figures import count, figure
-from engine.results.result import Result, from_json
+from engine.results.result import Result
 from engine.service import history
 from engine.service.history import PastRequest
 from pages.answers import runs
@@ -69,7 +69,7 @@ def curves_frame(chosen_runs: Sequence[PastRequest]) -> tuple[pd.DataFrame, int]
     frames = [_request_curves(run.request, run.title, (run.created, run.num_results, run.num_failures)) for run in full]
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*SAVED, "part", "what"])
     names = list(dict.fromkeys(rows[RUN]))
-    num_undrawn = sum(run.num_results for run in full) - sum(frame[RUN].nunique() for frame in frames)
+    num_undrawn = total(run.num_results for run in full) - total(frame[RUN].nunique() for frame in frames)
     is_drawn = rows[RUN].isin(names[:MOST_CURVES])
     return rows[is_drawn], max(len(names) - MOST_CURVES, 0) + (num_undrawn if len(names) >= MOST_CURVES else 0)
 
@@ -87,8 +87,7 @@ def _request_curves(request: int, title: str, state: tuple[float, int, int]) -> 
 
 def _trained_results(request: int) -> Iterator[Result]:
     """Yield the results of a request that have a training curve."""
-    results = (from_json(loads(line)) for line in history.result_lines(runs.STORE, request))
-    return (result for result in results if result.training)
+    return (result for result in history.results(runs.STORE, request) if result.training)
 
 
 def finding(frame: pd.DataFrame, field: str) -> str:
