@@ -38,6 +38,10 @@ SCENARIOS = {
         Look("failures?preset=tiny", 6),
         Look("decide?preset=tiny", 2),
     ),
+    "runs with faults": (
+        Look("design?preset=tiny&faults.power_loss_at_seconds=0.228", 10, ("run",)),
+        Look("design?preset=tiny&system=dram&faults.gpu_crash_at_seconds=0.012", 10, ("run",)),
+    ),
     "a click log's model": (
         Look("design?preset=dlrm-kaggle", 7),
         Look("data?preset=dlrm-kaggle", 5),
