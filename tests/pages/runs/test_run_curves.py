@@ -4,6 +4,7 @@ import altair
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.core.figures import figure
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -48,11 +49,14 @@ def panel(*numbers):
 
 
 def test_two_runs_lie_over_each_other_and_are_named_by_their_titles():
-    slow, _ = kept("Low learning rate", {"model.learning_rate": 0.001})
+    slow, (calm,) = kept("Low learning rate", {"model.learning_rate": 0.001})
     struck, (result,) = kept("Power lost in the middle", {"faults.power_loss_at_seconds": (0.002,)})
     app = panel(slow, struck)
     words = apps.chart_words(app)
     assert not app.exception and words["runs auc"].startswith("AUC ends between ")
+    last = {"Low learning rate": calm.results["AUC"], "Power lost in the middle": result.results["AUC"]}
+    low, high = sorted(last.values())
+    assert f"between {figure(low)} and {figure(high)}, highest in {max(last, key=last.__getitem__)}" in words["runs auc"]
     assert "lowest in " in words["runs loss"] and "a triangle marks a fault" in words["runs auc"]
     frame, num_left_out = run_curves.curves_frame(chosen(slow, struck))
     assert set(frame["run"]) == {"Low learning rate", "Power lost in the middle"} and num_left_out == 0
