@@ -22,7 +22,8 @@ from ..user_text import visible
 STANDARD = "-"
 TARGETS = ("csv", "json", "trace", "artefact", "bib", "toml", "plan")  # arguments of commands that name one
 # A unit must stay legible where the terminal's encoding lacks its sign: "?s" could be any unit of seconds.
-SIGNS = {"µ": "u", "μ": "u", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "\N{MINUS SIGN}": "-", "·": ".", "█": "#", "∞": "inf"}
+SIGNS = {"µ": "u", "μ": "u", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "\N{MINUS SIGN}": "-", "·": ".", "→": "to"}
+SIGNS |= {"█": "#", "∞": "inf"}
 SIGNS |= dict.fromkeys("\N{EN DASH}\N{EM DASH}\N{HYPHEN}", "-")
 LEGIBLE = "emberpool.legible"
 
