@@ -19,6 +19,7 @@ from .run.training_curve import StoppedRun
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
+from .training.trained_batches import sampled_run_note
 from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read_file
 from .workload.readers.recording import Recording, copies_note
@@ -73,6 +74,7 @@ def _simulate(
         filter(
             None,
             (
+                sampled_run_note(s, batches),
                 repeats_warning(s, origin),
                 numbering_note(s, file) if file else "",
                 copies_note(file.name, file.label_copies) if file else "",

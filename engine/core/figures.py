@@ -110,6 +110,12 @@ def count(number: float, noun: str = "", plural: str = "") -> str:
     return f"{number:z,.0f} {noun if number == 1 else plural or _plural(noun)}".rstrip()
 
 
+def ordinal(number: int) -> str:
+    """Return a whole number as its place in a series: "1st", "64th", "1,000th"."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return f"{count(number)}{ending}"
+
+
 def _plural(noun: str) -> str:
     if noun.endswith(("s", "x", "ch", "sh")):
         return f"{noun}es"

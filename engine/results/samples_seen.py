@@ -1,6 +1,7 @@
 """The number of samples that trained a run's model, compared with its data set."""
 
 from ..core.figures import count, figure
+from ..training.trained_batches import num_trained
 from ..workload.popularity import SAMPLES
 from .citations import FITTED_TO
 from .result import Result
@@ -13,9 +14,14 @@ HELD_OUT_ERROR = "± is one standard error of an AUC, due to the number of held-
 def trained_samples(result: Result) -> int:
     """Return the number of samples that trained the final weights.
 
-    The number is that of surviving batches times the batch size.
+    The number is that of surviving trained batches times the batch size.
     """
-    return (result.training[-1]["Batch"] + 1) * result.scenario.data.batch_size if result.training else 0
+    scenario = result.scenario
+    return (
+        num_trained(result.training[-1]["Batch"] + 1, scenario.run.train_every) * scenario.data.batch_size
+        if result.training
+        else 0
+    )
 
 
 def samples_note(result: Result) -> str:

@@ -1,6 +1,8 @@
 """The functional training of a run, with roll-back to an earlier batch after a crash.
 
-The training runs alongside the simulated machine.
+The training runs alongside the simulated machine. In a sampled run only each N-th batch is trained, but every batch has its log.
+A roll-back to batch m restores the weights after the last trained batch before m. MLPs that are g batches older than the rows are
+those of batch m - g, so on average they lack g / N trained batches.
 """
 
 from collections.abc import Sequence
@@ -41,8 +43,9 @@ class Learner:
     weights: the weights at the start of `batch`.
     initial_weights: the weights before any training.
     evaluations: the numbers of trained batches after which the model is evaluated.
-    relaxed_lookup: True if rows are read before the previous batch's update and corrected after it.
-    batch: the next batch to train.
+    relaxed_lookup: True if rows are read before the previous trained batch's update and corrected after it.
+    train_every: N if only batches 0, N, 2N and so on are trained.
+    batch: the next batch to run; it is trained if N divides it.
     flipped_bits: the bits of the table that have flipped so far.
     stopped_stretch: the part of a segment that a cancelled run had trained, else None.
     """
@@ -54,6 +57,7 @@ class Learner:
     initial_weights: Weights
     evaluations: BatchNumbers
     relaxed_lookup: bool
+    train_every: int = 1
     batch: int = 0
     flipped_bits: tuple[Bit, ...] = ()
     stopped_stretch: TrainedStretch | None = None
@@ -89,6 +93,7 @@ def train_without_flips(
         held_out=learner.held_out,
         evaluations=learner.evaluations,
         relaxed=learner.relaxed_lookup,
+        train_every=learner.train_every,
         resume=learner.stopped_stretch,
         on_batch=on_batch,
     )

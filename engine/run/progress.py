@@ -68,10 +68,17 @@ class Meter:
         """Set the training curve and the count of batches to those of a cancelled run."""
         self.curve, self.batches_done = curve.copy(), batches_done
 
-    def step(self, note: str, counts: bool = True) -> None:
+    def trained_step(self, batch: int, train_every: int) -> None:
+        """Report a trained batch.
+
+        All batches up to the next trained batch are then done.
+        """
+        self.step(f"training batch {batch}", max(min(train_every, self.total - batch), 1))
+
+    def step(self, note: str, counts: int = 1) -> None:
         """Report one step to the watcher, if the last report is old enough.
 
-        `note` is a text on the step. With `counts`, the step is one more batch done. Raises Cancelled if the watcher asks to
+        `note` is a text on the step, which finishes `counts` batches. Raises Cancelled if the watcher asks to
         stop.
         """
         self.batches_done += counts

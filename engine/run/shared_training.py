@@ -129,9 +129,10 @@ def strikes_matter(scenario: Scenario, policy: LogPolicy) -> bool:
 
 @lru_cache(maxsize=256)
 def _name(training_class: FunctionalClass, model_version: str) -> str:
-    read_knobs = [
-        f"{path}={text}" for path, text in texts(training_class.scenario).items() if path.partition(".")[0] in READ_GROUPS
-    ]
+    class_texts = texts(training_class.scenario)
+    if class_texts["run.train_every"] == "1":  # the knob came within a model version: stored trainings keep their names
+        del class_texts["run.train_every"]
+    read_knobs = [f"{path}={text}" for path, text in class_texts.items() if path.partition(".")[0] in READ_GROUPS]
     machine_knobs = (f"relaxed_lookup={training_class.relaxed_lookup}", f"matrix_precision={training_class.matrix_precision}")
     return digest(["training", model_version, *machine_knobs, *read_knobs])
 
@@ -140,8 +141,8 @@ def _name(training_class: FunctionalClass, model_version: str) -> str:
 class Training:
     """The results of training a functional class without a fault.
 
-    losses: the loss of each batch [nats].
-    aucs: {number of trained batches: (held-out AUC, its standard error)}.
+    losses: the loss of each trained batch [nats].
+    aucs: {number of batches: (held-out AUC after them, its standard error)}.
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
     refusal: the reason why the class cannot be trained, or ""; with a reason, the other fields are empty.
@@ -250,9 +251,10 @@ def shared_outcome(
         training = shelf[training_class.name] = _trained(training_class, file, meter, final_ends, resume)
     if training.refusal:
         raise CannotRun(training.refusal)
-    curve = Curve()
+    curve, train_every = Curve(), training_class.run.train_every
     for n, end in zip(batches, ends, strict=True):
-        curve.append(int(n), float(end), training.losses[n], training.aucs.get(int(n) + 1))
+        if n % train_every == 0:
+            curve.append(int(n), float(end), training.losses[n // train_every], training.aucs.get(int(n) + 1))
     return TrainingOutcome(curve, training.scores, training.note, training.arithmetic)
 
 
@@ -287,7 +289,7 @@ def _trained(
         if n >= scored_from_batch:
             predictions[n] = step.loss, batch.labels, step.logits
         meter.curve.append(n, float(ends[n]), step.loss, evaluation.auc_with_error if evaluation else None)
-        meter.step(f"training batch {n}")
+        meter.trained_step(n, class_scenario.run.train_every)
 
     try:
         start = scaled_learner(class_scenario, batch_source, batches, meter, training_class.relaxed_lookup)
@@ -300,4 +302,6 @@ def _trained(
     except CannotRun as error:
         return Training(refusal=str(error))
     aucs = {n: evaluation.auc_with_error for n, evaluation in stretch.evaluations.items()}
-    return Training(tuple(stretch.losses), aucs, scores(stretch.evaluations[batches], predictions), scale_note(start.shape))
+    return Training(
+        tuple(stretch.losses), aucs, scores(stretch.evaluations[max(start.evaluations)], predictions), scale_note(start.shape)
+    )

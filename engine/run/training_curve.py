@@ -13,9 +13,10 @@ from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..training.histories.cut import cut_ids
 from ..training.lookup import LocalBatch, localise
-from ..training.loop import Evaluation, Scores, TrainedStretch, TrainingStopped, auc, auc_error, evaluate, evaluation_batches
+from ..training.loop import Evaluation, Scores, TrainedStretch, TrainingStopped, auc, auc_error, evaluate
 from ..training.shape import folded_shape, narrowed_shape, scale_note, trained_samples
 from ..training.step import StepResult
+from ..training.trained_batches import evaluation_batches
 from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
 from .crash_recovery import Bit
@@ -53,8 +54,8 @@ class StoppedRun:
 
     A resumed run ends with the same bytes as an uninterrupted run.
 
-    batch: the next batch to train.
-    batches_done: the number of trained batches; batches that were run again count again.
+    batch: the next batch to run.
+    batches_done: the number of batches done; batches that were run again count again.
     stretch: the results in the segment that was cancelled, with the weights at the start of `batch`.
     curve: the training curve.
     predictions: the predictions in the last pass over the data, by batch.
@@ -146,6 +147,8 @@ def _sizes(weights: Weights) -> list[tuple[int, ...]]:
 def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
     """Return an untrained learner with each row that the run uses.
 
+    In a sampled run, batches that are not trained use rows too, as their logs have them.
+
     Raises CannotRun if the weights do not fit the memory budget.
     """
     held_out, shape, batch_size = batch_source.held_out(), narrowed_shape(scenario), scenario.data.batch_size
@@ -159,9 +162,9 @@ def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter
     held_out_ids, _ = cut_ids(shape, held_out.ids, held_out.starts, held_out_size, held_out_size)
     shape = folded_shape(shape, scenario, touched_rows := rows_of(chain(map(ids, range(batches)), [held_out_ids])))
     weights = initial_weights(shape, touched_rows, scenario.data.seed)
-    return Learner(
-        shape, batch_source, held_out, weights, weights, evaluation_batches(batches, scenario.run.evaluations), relaxed
-    )
+    every = scenario.run.train_every
+    evaluations = evaluation_batches(batches, scenario.run.evaluations, every)
+    return Learner(shape, batch_source, held_out, weights, weights, evaluations, relaxed, every)
 
 
 def last_pass_batch(scenario: Scenario, batch_source: Source, batches: int) -> int:
@@ -239,7 +242,7 @@ class _SegmentRecord:
         else:
             self.unfinished.append((point, prediction))
         self.state.meter.curve = self.curve
-        self.state.meter.step(f"training batch {n}")
+        self.state.meter.trained_step(n, self.state.learner.train_every)
 
     def _note(self, point: CurvePoint, prediction: Prediction) -> None:
         self.curve.append(*point)

@@ -181,6 +181,17 @@ class RunKnobs:
         "Trains real weights, so that loss and AUC are known; off: only time, energy and faults.",
         acts="full run",
     )
+    train_every: int = knob(
+        1,
+        "Train each N-th batch",
+        "1 trains every batch; N trains only batches 0, N, 2N and so on, so that the run of a large model takes less time. All "
+        "batches are counted and timed: time, energy and faults stay the same. Loss and AUC are those of a shorter training.",
+        unit="batches",
+        low=1,
+        high=10**6,
+        acts="training",
+        added_later=True,
+    )
     evaluations: int = knob(
         10,
         "Evaluations",

@@ -90,10 +90,10 @@ class RowChange:
 class TrainedStretch:
     """The results of training on batches first to last - 1.
 
-    losses: the mean loss of each batch [nats].
+    losses: the mean loss of each trained batch [nats].
     evaluations: by number n, the scores on held-out samples after n batches.
     kept: by number n, the MLPs at the start of batch n.
-    recorded: by number n, the rows that batch n updated.
+    recorded: by number n, the rows that batch n updated, or looked up if it was not trained.
     weights: the weights at the start of batch `last`.
     early: the relaxed lookup of batch `last` if training was stopped there, else None.
     """
@@ -126,6 +126,7 @@ def train(
     held_out: Batch | None = None,
     evaluations: frozenset[int] = frozenset(),
     relaxed: bool = False,
+    train_every: int = 1,
     resume: TrainedStretch | None = None,
     on_batch: OnBatch = lambda number, step, batch, evaluation: None,
 ) -> TrainedStretch:
@@ -136,9 +137,10 @@ def train(
     record: the batches whose updated rows are recorded in the result.
     held_out: the samples to evaluate on.
     evaluations: the numbers of trained batches after which to evaluate.
-    relaxed: True to look up the next batch before the update of a batch.
+    relaxed: True to look up the next trained batch before the update of a batch.
+    train_every: N to train only batches 0, N, 2N and so on; the other batches change no weight.
     resume: the `trained` of a TrainingStopped, to continue with the same bytes.
-    on_batch: called as `on_batch(n, step, batch, evaluation)` after each batch; it may raise.
+    on_batch: called as `on_batch(n, step, batch, evaluation)` after each trained batch; it may raise.
 
     If `on_batch` raises Cancelled, TrainingStopped is raised with the results so far. Without `resume`, the first batch is looked
     up after the previous update even if `relaxed`, because early vectors are not saved; so stretches that are trained one after
@@ -149,13 +151,17 @@ def train(
     stretch = TrainedStretch(start.losses[:], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
     early_lookup, next_batch = start.early, None
     for n in range(first_batch, end_batch):
-        batch = next_batch or _localised(shape, trained_weights, source_batch(n))
-        next_batch = _localised(shape, trained_weights, source_batch(n + 1)) if n + 1 < end_batch else None
         if n in keep:
             stretch.kept[n] = MlpSnapshot(trained_weights.mlp.copy(), trained_weights.mlp_state.copy())
-        touched_places = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
+        if n % train_every:
+            if n in record:
+                stretch.recorded[n] = _unchanged_rows(shape, trained_weights, source_batch(n))
+            continue
+        batch, next_n = next_batch or _localised(shape, trained_weights, source_batch(n)), n + train_every
+        next_batch = _localised(shape, trained_weights, source_batch(next_n)) if next_n < end_batch else None
+        touched_places = _touched_places(batch) if n in record else None
         rows_before = rows_at(trained_weights, touched_places) if touched_places else ()
-        stepped = step(shape, trained_weights, batch, early_lookup, next_batch if relaxed else None, n)
+        stepped = step(shape, trained_weights, batch, early_lookup, next_batch if relaxed else None, n // train_every)
         early_lookup = stepped.early
         stretch.losses.append(_finite(shape, n, stepped.loss))
         if touched_places:
@@ -175,6 +181,18 @@ def _localised(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
     return localise(shape, weights, batch, trained_samples(shape, len(batch.labels)))
 
 
+def _touched_places(batch: LocalBatch) -> tuple[Places, ...]:
+    """Return the places of the rows that a batch looks up, block by block."""
+    return tuple(np.unique(lookups.places) for lookups in batch.lookups)
+
+
+def _unchanged_rows(shape: Shape, weights: Weights, batch: Batch) -> RowChange:
+    """Return the rows of a batch that is not trained: its log has them, with equal values before and after."""
+    places = _touched_places(_localised(shape, weights, batch))
+    rows = rows_at(weights, places)
+    return RowChange(places, rows, rows)
+
+
 def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
     """Return the results of consecutive stretches of training as one stretch."""
     return TrainedStretch(
@@ -185,14 +203,6 @@ def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
         weights=parts[-1].weights,
         early=parts[-1].early,
     )
-
-
-def evaluation_batches(batches: int, count: int) -> frozenset[int]:
-    """Return `count` evenly spread numbers of batches, after which to evaluate.
-
-    The last number is `batches`.
-    """
-    return frozenset(-(-batches * part // count) for part in range(1, count + 1))
 
 
 def _finite(shape: Shape, batch: int, loss: float) -> float:

@@ -2,7 +2,7 @@
 
 Lazy Adam skips rows that a batch does not use.
 A step follows from the summed gradient and the optimizer's state, and is subtracted from the weights. A row narrower than fp32 is
-then rounded. Adam's bias correction counts the batches of the run, as PyTorch's `SparseAdam` counts the updates of a table.
+then rounded. Adam's bias correction counts the run's trained batches, as PyTorch's `SparseAdam` counts the updates of a table.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
 
 
 def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
-    """Return the optimizer with its numbers for batch `batch` of the run.
+    """Return the optimizer with its numbers for the run's trained batch `batch`.
 
     Adam's bias correction is PyTorch's; for rows, `epsilon` is not corrected. `is_row` is False for dense layers, where row-wise
     Adagrad becomes Adagrad.

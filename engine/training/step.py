@@ -56,7 +56,7 @@ def step(
     next_batch: LocalBatch | None = None,
     number: int = 0,
 ) -> StepResult:
-    """Train on `batch`, the run's batch `number`, and change `weights` in place.
+    """Train on `batch`, the run's trained batch `number`, and change `weights` in place.
 
     Relaxed lookup: if `next_batch` is given, its rows are read before this batch's update. The update then corrects the pooled
     vectors of `next_batch` for the rows that both batches use. Pass the result's `early` to the next step, which overwrites it.

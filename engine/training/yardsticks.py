@@ -1,8 +1,8 @@
 """Reference AUCs for a training: those of a logistic regression and of the hidden model.
 
 The hidden model made the clicks of generated data, so its AUC is the upper limit there. The regression is trained on the same
-batches as the DLRM. It has one weight for each row and each dense feature, so a DLRM can exceed its AUC only by products of
-features. Adagrad: McMahan and Streeter, arXiv 1002.4908.
+batches as the DLRM, so in a sampled run on each N-th. It has one weight for each row and each dense feature, so a DLRM can exceed
+its AUC only by products of features. Adagrad: McMahan and Streeter, arXiv 1002.4908.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from ..workload.batch import Batch
 from ..workload.readers import formats
 from ..workload.sampling import recipe
 from ..workload.source import Source, num_batches, source
-from .loop import auc, auc_error, evaluation_batches
+from .loop import auc, auc_error
+from .trained_batches import evaluation_batches, num_trained
 from .weights import rows_of
 
 RATES = (0.02, 0.05, 0.1, 0.2)  # of Adagrad; the rate with the best final AUC is shown
@@ -32,7 +33,7 @@ MAX_LOOKUPS = 1 << 27  # of a run
 class Yardsticks:
     """Reference AUCs on the held-out samples.
 
-    regression: pairs (number of trained batches, AUC of the logistic regression), with the learning rate `rate`.
+    regression: pairs (number of batches, AUC of the logistic regression), with the learning rate `rate`.
     rate: the learning rate with the best final AUC.
     teacher: the AUC of the hidden model that made the clicks; None for a data file, whose hidden model is unknown.
     regression_error: the standard error of the regression's final AUC.
@@ -125,7 +126,7 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
     file = formats.read_file(path) if path else None
     origin, batches = source(scenario, file), num_batches(scenario, file)
     bags = np.concatenate(([0], np.cumsum(per_table(scenario.model, "pooling"), dtype=np.int64)))
-    lookups = batches * scenario.data.batch_size * int(bags[-1])
+    lookups = num_trained(batches, scenario.run.train_every) * scenario.data.batch_size * int(bags[-1])
     if lookups > MAX_LOOKUPS:
         raise CannotRun(
             f"A logistic regression on {count(lookups, 'lookup')} would take too long; it is computed for up to "
@@ -142,15 +143,15 @@ def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> lis
 
     Return 0.5 if the AUC is undefined.
     """
-    held_out = origin.held_out()
-    rows = rows_of((held_out.ids, *(origin.ids(n) for n in range(batches))))
+    held_out, trained = origin.held_out(), range(0, batches, scenario.run.train_every)
+    rows = rows_of((held_out.ids, *map(origin.ids, trained)))
     models = [regression(rate, len(rows), held_out.dense.shape[1]) for rate in RATES]
     evaluated_batches, held_out_lookups = (
-        evaluation_batches(batches, scenario.run.evaluations),
+        evaluation_batches(batches, scenario.run.evaluations, scenario.run.train_every),
         look_up_batch(rows, held_out, bags),
     )
     curves: list[list[tuple[int, float]]] = [[] for _ in RATES]
-    for n in range(batches):
+    for n in trained:
         lookups = look_up_batch(rows, origin.batch(n), bags)
         for model, curve in zip(models, curves, strict=True):
             step(model, lookups)

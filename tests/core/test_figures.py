@@ -17,6 +17,7 @@ from engine.core.figures import (
     figure,
     in_groups,
     of_the_time,
+    ordinal,
     percent,
     signed,
     times,
@@ -153,3 +154,8 @@ def test_more_work_than_time_is_not_a_share_of_the_time():
 def test_noise_around_zero_has_no_sign(noise):
     texts = [exact(-0.0), count(-0.0), percent(noise), with_error(noise, 0.01), signed(noise / 10), figure(noise / 10, "x")]
     assert not [text for text in texts if text.startswith(("-", "+"))]
+
+
+def test_an_ordinal_has_the_ending_that_is_said():
+    written = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 64: "64th", 112: "112th"}
+    assert {number: ordinal(number) for number in written} == written and ordinal(1022) == "1,022nd"

@@ -17,8 +17,9 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import EarlyLookup, localise, look_up, row_uses_of
-from engine.training.loop import auc, evaluate, evaluation_batches, train
+from engine.training.loop import auc, evaluate, train
 from engine.training.optimizers import update_rows
+from engine.training.trained_batches import evaluation_batches
 from engine.training.weights import copy_weights, initial_weights
 from engine.workload.source import source
 from tests.cases import each
