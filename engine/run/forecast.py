@@ -4,13 +4,15 @@ No forecast is part of a result.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import mul
 
 from ..core.arithmetic import total
 from ..core.figures import count
 from ..scenario.keys import Fidelity
-from ..scenario.scenario import Scenario, per_table
+from ..scenario.scenario import Scenario, per_table, with_values
 from ..training.shape import full_shape, step_flop
+from ..training.trained_batches import num_trained
 from .shared_training import functional_class
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable cores.
@@ -44,13 +46,43 @@ def training_seconds(scenario: Scenario) -> float:
     """
     if not scenario.run.training:
         return 0.0
-    samples = scenario.data.batch_size * scenario.run.batches
+    run, batch_size = scenario.run, scenario.data.batch_size
+    trained_batches = num_trained(run.batches, run.train_every)
+    samples = batch_size * trained_batches
     elements: int = total(map(mul, *(per_table(scenario.model, name) for name in ("pooling", "embedding_dim"))))
-    held_out = scenario.data.held_out_samples * scenario.run.evaluations
-    batch_size = scenario.data.batch_size
-    step = min(step_flop(full_shape(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
+    held_out = scenario.data.held_out_samples * min(run.evaluations, trained_batches)
+    step = min(step_flop(full_shape(scenario), batch_size), run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
     trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
-    return PREPARE_SECONDS + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
+    lookups: int = total(per_table(scenario.model, "pooling"))
+    gathered = (run.batches - trained_batches) * batch_size * lookups / ROWS_PER_SECOND  # rows of the other batches
+    return PREPARE_SECONDS + gathered + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
+
+
+@dataclass(frozen=True)
+class AffordableRun:
+    """The sampled run that fits into a time on one core.
+
+    train_every: N, if each N-th batch is trained; None if the time is too short for any training.
+    seconds: the likely seconds of that run; without training if no training fits.
+    """
+
+    train_every: int | None
+    seconds: float
+
+
+def affordable_run(scenario: Scenario, seconds: float) -> AffordableRun:
+    """Return the sampled run with the smallest N that fits into `seconds`.
+
+    The forecast is for one core, with training switched on. N is 1 or a power of two, and below the number of batches, so that at
+    least two batches are trained.
+    """
+    train_every = 1
+    while train_every == 1 or train_every < scenario.run.batches:
+        sampled = with_values(scenario, {"run.training": True, "run.train_every": train_every})
+        if (expected := run_seconds(sampled)) <= seconds:
+            return AffordableRun(train_every, expected)
+        train_every *= 2
+    return AffordableRun(None, run_seconds(with_values(scenario, {"run.training": False})))
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1) -> float:

@@ -26,7 +26,7 @@ from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, passes, runs
 from pages.answers.headline import STEP
-from pages.design_page import run_books, tiles
+from pages.design_page import run_books, sampled_run, tiles
 from pages.graphics import chart, charts, run_charts
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
@@ -93,10 +93,10 @@ def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
         if (budget := scenario.run.step_budget_GFLOP) != knob_budget:
             st.caption(f"A step of this model needs more than the step budget; the budget is raised to {exact(budget)} GFLOP.")
         reached, batch = runs.stopped_progress(scenario)
-        wait = duration(forecast.run_seconds(scenario))
-        label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
+        label = sampled_run.run_label(scenario, forecast.run_seconds(scenario))
         label = label if batch is None else f"Go on from batch {count(batch)}"
         st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
+        sampled_run.draw(scenario, _start)
         if status and status.state == "cancelled" and scenario.run.training:
             _cancelled(scenario, status, reached, batch)
         else:
@@ -127,9 +127,9 @@ def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
         return
     frame = tables.curve(progress.training, (), tables.power_pace(estimates.estimate_of(scenario)))
     if scenario.faults == type(scenario.faults)():
-        curves(frame, live=live)
+        curves(frame, live=live, train_every=scenario.run.train_every)
     else:  # outages are drawn once the run is over; on an axis of time they would flatten the curves
-        _pair(frame, "batch", live=live)
+        _pair(frame, "batch", live=live, train_every=scenario.run.train_every)
 
 
 def _cancelled(scenario: Scenario, status: RequestStatus, reached: Progress | None, batch: int | None) -> None:
@@ -164,7 +164,7 @@ def _finished(result: Result, estimate: Result) -> None:
     if result.training:
         frame = tables.curve(result.training, result.events, tables.power_pace(result))
         breaks, yardsticks_future = tables.breaks(frame, result.events), _ask(result.scenario)
-        x_axis = curves(with_yardsticks(frame, yardsticks_future), breaks)
+        x_axis = curves(with_yardsticks(frame, yardsticks_future), breaks, train_every=result.scenario.run.train_every)
         run_books.draw(result, frame, x_axis, breaks)
         st.caption(escape_markdown(f"{HELD_OUT_ERROR} {samples_note(result)}"))
         last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
@@ -191,7 +191,7 @@ def _finished(result: Result, estimate: Result) -> None:
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
-def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> str:
+def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False, train_every: int = 1) -> str:
     """Draw loss and AUC side by side, and return the chosen horizontal axis.
 
     An outage lasts much longer than a run. So the axis of time is broken there.
@@ -207,11 +207,13 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: boo
     )
     if x_axis == "joules":
         st.caption("Each batch has the dynamic energy of an average batch; the machine's static power counts for its seconds.")
-    _pair(frame, x_axis, breaks, live)
+    _pair(frame, x_axis, breaks, live, train_every)
     return x_axis
 
 
-def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
+def _pair(
+    frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (), live: bool = False, train_every: int = 1
+) -> None:
     """Draw both curves; the titles of `live` ones hold no number.
 
     A browser rebuilds a chart whenever its words change.
@@ -230,7 +232,8 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("loss", "Loss", x_axis, breaks),
             key="loss",
             title="Training loss of each batch" if live else curve_title(frame["loss"], "Training loss"),
-            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: mean of the batches around it{shaded}",
+            subtitle=f"Loss of {sampled_run.loss_words(train_every)} over {charts.CURVE_AXES[x_axis]}; "
+            f"bold: mean of the batches around it{shaded}",
         )
     with auc_column:
         chart.draw(
@@ -238,7 +241,8 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; dashed: the models to compare with{shaded}",
+            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; {sampled_run.auc_words(train_every)}"
+            f"dashed: the models to compare with{shaded}",
         )
 
 

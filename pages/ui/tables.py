@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from engine.core.arithmetic import total
-from engine.core.arrays import Row
+from engine.core.arrays import Floats, Row
 from engine.results.result import Result
 from pages.ui import palette
 
@@ -145,14 +145,19 @@ def power_pace(result: Result) -> tuple[float, float]:
     elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
     watts = total(row["Static energy [J]"] for row in result.devices) / elapsed
     if result.training:
-        # Rows of a long run are thinned out, so the batches are counted by their numbers.
-        num_batches = _trained_batches(renamed(result.training, TRAINING)).iloc[-1]
-        return watts, total(row["Dynamic energy [J]"] for row in result.devices) / float(num_batches)
+        batches = float(_batches_by_row(np.array([float(row["Batch"]) for row in result.training]))[-1])
+        return watts, total(row["Dynamic energy [J]"] for row in result.devices) / batches
     return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
 
 
+def _batches_by_row(batch: Floats) -> Floats:
+    """Return the batches run by each row of a training curve, repeated ones counted again; rows may be left out."""
+    steps = np.diff(batch, prepend=-1.0)
+    return np.asarray(np.where(steps > 0, steps, 1.0).cumsum())
+
+
 def _trained_batches(frame: pd.DataFrame) -> pd.Series:
-    """Return the batches trained by each row, repeated ones counted again.
+    """Return the batches run by each row, repeated ones counted again.
 
     Rows may be left out.
     """
@@ -160,8 +165,7 @@ def _trained_batches(frame: pd.DataFrame) -> pd.Series:
     is_trained = ~np.isnan(trained)
     if not is_trained.any():
         return pd.Series(0.0, frame.index)
-    steps = np.diff(batch[is_trained], prepend=-1.0)
-    run = np.where(steps > 0, steps, 1.0).cumsum()
+    run = _batches_by_row(batch[is_trained])
     batches = np.interp(seconds, seconds[is_trained], run)
     batches[is_trained] = run  # two batches may end at one instant
     return pd.Series(batches, frame.index)

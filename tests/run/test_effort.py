@@ -51,3 +51,32 @@ def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many
     assert forecast.sweep_seconds(machines, "estimate") < forecast.sweep_seconds(models, "estimate") / 4
     assert forecast.sweep_seconds(machines * 10, "estimate") < 11 * forecast.sweep_seconds(machines, "estimate")
     assert forecast.sweep_seconds([], "estimate") == 0
+
+
+LARGE = with_values(preset("dlrm-terabyte").scenario, {"run.batches": 20_000})
+
+
+def test_a_sampled_run_takes_less_and_never_less_than_counting_its_batches():
+    longer = [forecast.run_seconds(with_values(LARGE, {"run.train_every": every})) for every in (1, 2, 8, 64, 4000)]
+    assert longer == sorted(longer, reverse=True) and longer[0] - longer[-1] == pytest.approx(
+        2 * (longer[1] - longer[-1]), rel=0.01
+    )
+    untrained = forecast.run_seconds(with_values(LARGE, {"run.training": False}))
+    assert untrained < longer[-1] < 2 * untrained
+    assert untrained == forecast.run_seconds(with_values(LARGE, {"run.training": False, "run.train_every": 64}))
+
+
+@pytest.mark.parametrize("seconds", [150, 300, 1000, 1e5])
+def test_the_affordable_run_trains_as_many_batches_as_fit(seconds):
+    run = forecast.affordable_run(LARGE, seconds)
+    assert run.train_every and run.seconds <= seconds
+    assert run.seconds == forecast.run_seconds(with_values(LARGE, {"run.train_every": run.train_every}))
+    if run.train_every > 1:
+        assert forecast.run_seconds(with_values(LARGE, {"run.train_every": run.train_every // 2})) > seconds
+    assert (run.train_every == 1) == (seconds == 1e5)
+
+
+def test_where_counting_alone_takes_longer_no_sampled_run_is_affordable():
+    untrained = forecast.run_seconds(with_values(LARGE, {"run.training": False}))
+    assert forecast.affordable_run(LARGE, untrained) == forecast.AffordableRun(None, untrained)
+    assert forecast.affordable_run(with_values(LARGE, {"run.batches": 1}), 0.0).train_every is None
