@@ -28,7 +28,7 @@ from engine.training.weights import Weights, trained_arrays
 from engine.training.yardsticks import yardsticks
 from engine.version import MODEL
 from engine.workload.source import shared_source, source
-from tests.cases import each
+from tests.cases import draw, each
 from tests.machines import counted_flow, ready, scenario
 from tests.workload.readers import made_up_criteo
 
@@ -228,3 +228,39 @@ def test_the_yardstick_is_trained_on_the_same_batches():
 def test_other_numbers_are_refused(value: object) -> None:
     with pytest.raises(BadKnob, match=r"run\.train_every"):
         with_values(short("dram"), {EVERY: value})
+
+
+def scored(asked: Scenario) -> tuple[float, float]:
+    """Return the final held-out AUC and loss of a full run."""
+    results = simulate(asked).results
+    return float(results["AUC"] or 0.0), float(results["Loss"] or 0.0)
+
+
+def differences(asked: Scenario, every: int) -> tuple[float, float, float, float]:
+    """Return what a sampled run lacks: AUC and loss against the full run, and against a full run of as many batches."""
+    sampled_auc, sampled_loss = scored(with_values(asked, {EVERY: every}))
+    full_auc, full_loss = scored(asked)
+    short_auc, short_loss = scored(with_values(asked, {"run.batches": asked.run.batches // every}))
+    return full_auc - sampled_auc, sampled_loss - full_loss, sampled_auc - short_auc, sampled_loss - short_loss
+
+
+@each("seed", range(1, 9), few=1)
+def test_a_sampled_run_has_learned_as_much_as_a_full_run_of_as_many_batches(seed: int) -> None:
+    """Bounds of docs/model/training.md, around what seeds 1 to 8 of preset tiny give: 1,000 of 2,000 batches trained."""
+    asked = with_values(preset("tiny").scenario, {"run.evaluations": 1, "data.seed": seed})
+    auc, loss, same_auc, same_loss = differences(asked, 2)
+    assert 0.004 < auc < 0.035 and 0.001 < loss < 0.04
+    assert abs(same_auc) < 0.02 and abs(same_loss) < 0.025
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("batches", "every", "most", "same", "same_loss"),
+    [(600, 4, 0.055, 0.015, 0.025), (4000, 4, 0.03, 0.01, 0.01), (4000, 16, 0.075, 0.015, 0.025)],
+)
+def test_of_kaggle_s_model_too(batches: int, every: int, most: float, same: float, same_loss: float) -> None:
+    for seed in draw(range(1, 9), 2, "a sampled run"):
+        changes = {"run.evaluations": 1, "run.batches": batches, "data.seed": seed}
+        lacks = differences(with_values(preset("dlrm-kaggle").scenario, changes), every)
+        assert 0.005 < lacks[0] < most and 0.005 < lacks[1] < 0.05, seed
+        assert abs(lacks[2]) < same and abs(lacks[3]) < same_loss, seed
