@@ -22,6 +22,11 @@ def evaluation_batches(batches: int, evaluations: int, train_every: int = 1) -> 
     return frozenset((-(-trained * part // evaluations) - 1) * train_every + 1 for part in range(1, evaluations + 1))
 
 
+def sampling_words(train_every: int) -> str:
+    """Return words such as "each 64th batch trained", or "" if all batches are trained."""
+    return "" if train_every == 1 else f"each {ordinal(train_every)} batch trained"
+
+
 def sampled_run_note(scenario: Scenario, batches: int) -> str:
     """Return a sentence on a sampled run of `batches` batches.
 

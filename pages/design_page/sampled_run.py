@@ -10,7 +10,7 @@ import streamlit as st
 from engine.core.figures import count, ordinal
 from engine.run import forecast
 from engine.scenario.scenario import Scenario, with_values
-from engine.training.trained_batches import num_trained
+from engine.training.trained_batches import num_trained, sampling_words
 from pages.ui.numbers import duration
 
 LONG_SECONDS = 300.0  # a visitor waits for a shorter run; a longer one is a break in the work
@@ -34,9 +34,9 @@ def loss_words(train_every: int) -> str:
     return "each batch" if train_every == 1 else f"each {ordinal(train_every)} batch, the only ones trained,"
 
 
-def auc_words(train_every: int) -> str:
-    """Return the part of a curve's subtitle that says which batches were trained; "" if all of them."""
-    return "" if train_every == 1 else f"each {ordinal(train_every)} batch trained; "
+def subtitle_end(train_every: int) -> str:
+    """Return the end of a curve's subtitle: "; each 64th batch trained", or "" if all batches are trained."""
+    return f"; {words}" if (words := sampling_words(train_every)) else ""
 
 
 def draw(scenario: Scenario, start: Start) -> None:

@@ -241,8 +241,8 @@ def _pair(
             charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; {sampled_run.auc_words(train_every)}"
-            f"dashed: the models to compare with{shaded}",
+            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; dashed: the models to compare with"
+            f"{sampled_run.subtitle_end(train_every)}{shaded}",
         )
 
 

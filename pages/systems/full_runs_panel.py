@@ -16,6 +16,7 @@ from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.store.status import RequestStatus
+from engine.training.trained_batches import sampling_words
 from pages.answers import caution, estimates, runs
 from pages.answers.headline import system_title
 from pages.graphics import chart, charts
@@ -117,7 +118,8 @@ def _draw_results(points: Mapping[str, Scenario], results: Mapping[str, Result],
         }
     )
     if len(curves):
-        _draw_curves(curves, tuple(name for name in points if name in set(curves["system"])))
+        train_every = next(iter(points.values())).run.train_every
+        _draw_curves(curves, tuple(name for name in points if name in set(curves["system"])), sampling_words(train_every))
     if finished_results:
         _draw_table(finished_results)
 
@@ -131,7 +133,7 @@ def _live_curves(points: Mapping[str, Scenario], status: RequestStatus | None) -
     return {name: (rows, (), tables.power_pace(estimates.estimate_of(points[name]))) for name, rows in training_rows.items()}
 
 
-def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
+def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...], sampling: str) -> None:
     x_field = st.segmented_control(
         "Horizontal axis",
         SHARED_AXES,
@@ -149,7 +151,7 @@ def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
     ):
         with column:
             spec = compare_charts.curves(field, title, x_field, names)
-            subtitle = f"{title} over {charts.CURVE_AXES[x_field]}; a triangle marks a power loss"
+            subtitle = f"{title} over {charts.CURVE_AXES[x_field]}; a triangle marks a power loss{sampling and f'; {sampling}'}"
             chart.draw(frame, spec, key=f"full {field}", title=words, subtitle=subtitle)
 
 

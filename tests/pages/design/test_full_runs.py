@@ -9,6 +9,7 @@ from engine.core.figures import figure
 from engine.estimate import estimate
 from engine.run.progress import Progress
 from engine.scenario import keys
+from engine.scenario.scenario import with_values
 from engine.service import service
 from engine.simulate import simulate
 from engine.store import requests, result_rows, status
@@ -214,3 +215,12 @@ def test_a_chart_is_valid_and_colours_each_system_as_everywhere(name, struck):
     assert "#d9622b" in str(spec) and "#8c8c8c" not in str(spec)
     assert dict(full_runs.lost_batches_frame(struck).to_numpy()) == {"pmem": 1, "cxl": 1, "dram": 17}
     assert full_runs.lost_batches_frame(full("pmem")).empty
+
+
+def test_curves_of_sampled_runs_say_so(page):
+    sampled = full("pmem", "cxl", **{"run.train_every": 4})
+    keep(sampled)
+    shared = with_values(TINY, {"run.train_every": 4})
+    app = apps.opened("compare", {**dict(links.query(shared, "tiny")), "axis": "system:pmem,cxl"})
+    words = apps.chart_words(app)
+    assert "each 4th batch trained" in words["full loss"] and "each 4th batch trained" in words["full auc"]

@@ -83,4 +83,4 @@ def test_curves_and_sentences_say_which_batches_were_trained():
     assert "Loss of each 4th batch, the only ones trained" in words["loss"] and "each 4th batch trained" in words["auc"]
     assert "each 4th batch was trained, 10 of 40" in text(app.caption)
     assert "The model learned from 160 samples" in text(app.caption)
-    assert sampled_run.auc_words(1) == "" and sampled_run.loss_words(1) == "each batch"
+    assert sampled_run.subtitle_end(1) == "" and sampled_run.loss_words(1) == "each batch"
