@@ -1,5 +1,7 @@
 """Does Design offer a sampled run where the full one takes long, start it, and say which batches were trained?"""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.run import forecast
@@ -13,6 +15,7 @@ from engine.store.database import DEFAULT, open_store
 from engine.sweep import links
 from engine.training.shape import with_larger_budget
 from pages.design_page import sampled_run
+from pages.ui import tables
 from pages.ui.numbers import duration
 from tests import apps
 from tests.apps import text
@@ -84,3 +87,12 @@ def test_curves_and_sentences_say_which_batches_were_trained():
     assert "each 4th batch was trained, 10 of 40" in text(app.caption)
     assert "The model learned from 160 samples" in text(app.caption)
     assert sampled_run.subtitle_end(1) == "" and sampled_run.loss_words(1) == "each batch"
+
+
+def test_the_energy_axis_counts_batches_that_no_row_of_the_curve_shows():
+    """The last row's energy is nearly that of the run, for a sampled curve and for a thinned one."""
+    asked = with_values(TINY, {"system": "pmem", "run.batches": 41})
+    full, sampled = simulate(asked), simulate(with_values(asked, {"run.train_every": 8}))
+    thinned = replace(full, training=full.training[::10])
+    ends = [tables.curve(one.training, (), tables.power_pace(one)).joules.iloc[-1] for one in (full, sampled, thinned)]
+    assert ends == pytest.approx([full.results["Energy [J]"]] * 3, rel=0.01)
