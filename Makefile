@@ -6,10 +6,11 @@ ADDRESS ?= 127.0.0.1
 ALLOW ?=
 DATA ?=
 PARTS ?=
+PRESETS ?=
 NAME ?=
 SEED ?=
 RECORD ?=
-export PYTHON PORT ADDRESS ALLOW DATA PARTS NAME SEED RECORD
+export PYTHON PORT ADDRESS ALLOW DATA PARTS PRESETS NAME SEED RECORD
 
 BIN := .venv/bin
 # What is installed: one stamp for each set of packages, so that no target waits for those of another.
@@ -53,8 +54,8 @@ $(COMPILED): $(RUN) $(shell find engine -name '*.py')
 	@$(BIN)/python scripts/compile.py >/dev/null
 	@touch $@
 
-run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder, PARTS= a folder of parts)
-	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA" --parts="$$PARTS"
+run: $(RUN) # the explorer; the printed address carries its token (PORT= ADDRESS= ALLOW= names, DATA= a file or folder, PARTS= a folder of parts, PRESETS= of presets)
+	@$(BIN)/python explorer.py --address="$$ADDRESS" --port="$$PORT" --allow="$$ALLOW" --data="$$DATA" --parts="$$PARTS" --presets="$$PRESETS"
 
 test: $(TEST) $(COMPILED) # the tests of every day, one job in the browser included; minutes: ten on two slow cores (RECORD=yes stamps them)
 	@sh scripts/chromium.sh

@@ -13,7 +13,7 @@ from pages.answers import data_file, stored_uploads, turns  # noqa: E402
 from pages.decide_page import form  # noqa: E402
 from pages.gate import upload_limits  # noqa: E402
 from pages.knob_cards import strips  # noqa: E402
-from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
+from pages.shell import address, bar, frame, own_parts, own_presets, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import answer, session  # noqa: E402
 from pages.ui.knob_widgets import BAR_KNOBS  # noqa: E402
@@ -26,12 +26,14 @@ def draw() -> None:
     """Draw the page that was asked for, in its frame."""
     st.html(frame.STYLE)
     own_parts.look_at_folder()
+    own_presets.look_at_folder()
     page = st.navigation(frame.pages(), position="top")
     address.open_link(page.url_path)
     upload_limits.enter_page(page.url_path)
     with suppress(EmberpoolError):  # the pages say what is wrong with the store
         stored_uploads.delete_old()
     own_parts.renew_parts()
+    own_presets.renew_preset()
     refused = session.refusals()
     whole = page.url_path not in ("start", "decide", "evidence")  # which ask for the model, or have none
     bar.draw(refused, whole, keep_line=page.url_path == "failures")

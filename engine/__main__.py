@@ -14,6 +14,7 @@ from .commands.parser import BAD_INPUT, FAILED, INTERRUPTED, Parser
 from .core.part_files.use import folder_in_use
 from .core.process import TOO_LARGE
 from .errors import BadFile, BadInput, CannotRun, NoRoom
+from .scenario import presets
 from .version import LINK, MODEL, PROGRAM, release
 
 COMMANDS = (
@@ -73,7 +74,8 @@ def main(words: Sequence[str] | None = None) -> int:
         with folder_in_use(vars(arguments).get("parts_dir")) as folder:
             for sentence in folder.doubts:
                 output.note(sentence)
-            return int(arguments.call(arguments))
+            with presets.folder_in_use(vars(arguments).get("presets_dir")):
+                return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)
     except (CannotRun, NoRoom) as error:

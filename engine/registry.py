@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .errors import BadFile
-from .user_text import read_toml_table
+from .user_text import MAX_FILE_BYTES, read_toml_table
 
 ENGINE_FOLDER = Path(__file__).parent
 NO_RATES = "none"
@@ -98,9 +98,12 @@ def model_file(name: str) -> dict[str, Any]:
     return {"model.name": name, **read_toml(ENGINE_FOLDER / "scenario" / "models" / f"{name}.toml")["knobs"]}
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file, with dotted knobs under "knobs"."""
-    content = read_toml_table(path)
+def read_toml(path: Path, most_bytes: int = MAX_FILE_BYTES) -> dict[str, Any]:
+    """Return the content of a TOML file, with dotted knobs under "knobs".
+
+    A file of more than `most_bytes` is refused.
+    """
+    content = read_toml_table(path, most_bytes=most_bytes)
     if not isinstance(content.get("knobs", {}), dict):
         raise BadFile(f"{path}: knobs is not a table; write [knobs] and one line per knob, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))

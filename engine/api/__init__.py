@@ -15,8 +15,9 @@ from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import Scenario
 from ..version import release
-from .calls import cite, decide, enough, estimate, fit, knobs, link, load, presets, run, scenario, sweep
+from .calls import cite, decide, enough, estimate, fit, knobs, link, load, run, scenario, sweep
 from .parts import parts
+from .presets import presets
 from .table import Table
 
 __version__ = release()

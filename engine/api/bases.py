@@ -22,7 +22,7 @@ from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import texts
 from ..scenario.machine import own_parts
-from ..scenario.presets import DEFAULT, preset, scenario_file
+from ..scenario.presets import DEFAULT, look_again, preset, preset_names, scenario_file
 from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from .knob_values import TITLES, by_path, plain_setting, settings, short_text
 
@@ -104,6 +104,8 @@ def _scenario_by_name(text: str, stacklevel: int) -> Scenario:
         return open_link(text, stacklevel + 1)
     if not text:
         raise BadInput(f"An empty text is not a scenario; {EXPECTED}.")
+    if text not in preset_names():
+        look_again()  # a user's own preset, as its file is now
     return preset(text).scenario
 
 

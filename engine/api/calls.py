@@ -25,7 +25,7 @@ from ..results.result import Result
 from ..run.shared_training import TrainingShelf, functional_class
 from ..scenario import knobs as knob
 from ..scenario.keys import Fidelity
-from ..scenario.presets import DEFAULT, preset, preset_names
+from ..scenario.presets import DEFAULT
 from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, with_values
 from ..scenario.sequences import sequence_notes
 from ..simulate import simulate
@@ -242,22 +242,6 @@ def cite(base: Base, /, **knobs: Any) -> str:
     1
     """
     return bibtex(scenario(base, **knobs))
-
-
-def presets() -> DataFrame:
-    """Return the named scenarios: name, title, paper.
-
-    >>> "dlrm-kaggle" in presets()["name"].tolist()
-    True
-    """
-    from pandas import DataFrame
-
-    return DataFrame(
-        [
-            {"name": named_preset.name, "title": named_preset.title, "paper": named_preset.paper}
-            for named_preset in map(preset, preset_names())
-        ]
-    )
 
 
 def knobs() -> DataFrame:

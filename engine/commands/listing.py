@@ -148,7 +148,9 @@ def _caches() -> list[ListRow]:
 
 
 def _presets() -> list[ListRow]:
-    return [_fields(presets.preset(name), "name", "title", "description", "paper") for name in presets.preset_names()]
+    """Return each preset, shipped ones first; `file` is the file of an own preset, whose title says that it is own."""
+    listed = map(presets.preset, (*presets.preset_names(), *presets.own_preset_names()))
+    return [_fields(preset, "name", "title", "description", "paper", "file") | {"title": preset.list_title} for preset in listed]
 
 
 def _knobs() -> list[ListRow]:

@@ -13,6 +13,7 @@ from ..core.catalog import VARIABLE
 from ..core.figures import exact
 from ..errors import BadInput
 from ..paths import user_path
+from ..scenario.presets import VARIABLE as PRESETS_VARIABLE
 from ..store.database import DEFAULT
 from . import output
 
@@ -24,13 +25,15 @@ NO_VERDICT = BUG  # of a check that could not finish
 class Parser(argparse.ArgumentParser):
     """A parser that raises BadInput instead of printing its usage.
 
-    Every command accepts a folder of the user's own parts.
+    Every command accepts a folder of the user's own parts, and a folder of own presets.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
         help_text = f"take the parts of a folder too, DIR/gpu/NAME.toml and the like ({VARIABLE})"
         self.add_argument("--parts-dir", type=user_path, default=argparse.SUPPRESS, metavar="DIR", help=help_text)
+        help_text = f"take the presets of a folder too, DIR/NAME.toml ({PRESETS_VARIABLE})"
+        self.add_argument("--presets-dir", type=user_path, default=argparse.SUPPRESS, metavar="DIR", help=help_text)
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput with the message as one sentence."""

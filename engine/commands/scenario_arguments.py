@@ -64,7 +64,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def add_start(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that choose a scenario."""
     start = parser.add_mutually_exclusive_group()
-    start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT})")
+    start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT}), also one of --presets-dir")
     start.add_argument("--link", metavar="URL", help="start from a shared link")
     start.add_argument("--scenario", type=user_path, metavar="FILE.toml", help="start from a file")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")

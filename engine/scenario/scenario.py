@@ -302,7 +302,7 @@ def from_file(path: str, file_value: Any) -> Any:
     A list may be written as text, such as "128*10;16*600".
     """
     knob = declaration(path)
-    is_list = isinstance(file_value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
+    is_list = isinstance(file_value, str) and (knob.by_table or knob.kind in (*knobs.SEPARATOR, "assumptions"))
     return knobs.parse(knob, file_value) if is_list else knobs.check(knob, file_value)
 
 

@@ -11,6 +11,7 @@ pins=3,17: pinned points, counted from 1.
 metric=AUC; view=pareto: the metric and the view that a page shows.
 against=dram; within=10: the baseline of all answers, and the allowed slowdown in percent of the baseline's step time.
 require=throughput=1e6; lose=nothing; objective=capital; parts=all; prices=2024: the questions of a verdict.
+from=NAME: the own preset from which the scenario was made; its values are in the link.
 find=WORDS; run=estimate:/search?...: on the page Runs, the words to search for, and each compared request: method and link.
 crash=v1:...: the replay line of a crash state of the log protocol.
 arithmetic=...: the names of the sender's linear-algebra kernels, in a scenario that trains.
@@ -21,7 +22,7 @@ Knobs that had another name or unit when a link was made are opened as today's k
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 from urllib.parse import parse_qsl, quote
 
@@ -33,7 +34,7 @@ from ..errors import BadLink
 from ..scenario import knobs
 from ..scenario.contradictions import CONTRADICTIONS
 from ..scenario.keys import Fidelity
-from ..scenario.presets import DEFAULT, preset
+from ..scenario.presets import DEFAULT, own_preset_names, preset, root_of
 from ..scenario.renamed import implied_settings, reread_notes, todays_choice, todays_knob, todays_text
 from ..scenario.scenario import KNOBS, Scenario, declaration, values, with_values
 from . import axes as sweep_axes
@@ -76,7 +77,7 @@ def _compared(text: str) -> tuple[Fidelity, str]:
 class OpenedLink:
     """The content of an opened link.
 
-    preset: the preset's name.
+    preset: the preset's name; that of the own preset from which the link was made, if its file is here.
     scenario: the scenario.
     axes: the axes of a sweep, as texts.
     banner: sentences on differences between the sender's software or parts and this computer's; "" without any.
@@ -97,7 +98,13 @@ class OpenedLink:
 def query(
     scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: LinkQuestions = NO_QUESTIONS
 ) -> Pairs:
-    """Return a link's parameters that reproduce `scenario`, as differences from the preset `base`."""
+    """Return a link's parameters that reproduce `scenario`, as differences from the preset `base`.
+
+    Of an own preset they are differences from its root, so that the link opens without the preset's file.
+    """
+    root = root_of(base)
+    if root != base:
+        base, questions = root, replace(questions, origin=base)
     start = preset(base).scenario
     pairs: Pairs = [("preset", base)]
     if scenario.model.name != start.model.name:
@@ -215,6 +222,7 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
     questions = LinkQuestions(**single_texts, **list_texts)  # type: ignore[arg-type]
     questions.check()
     compared_runs(questions)  # reading them is their check
+    name = questions.origin if questions.origin in own_preset_names() else name
     changes = {path: knobs.parse(declaration(path), text) for path, text in parameters.items()}
     return OpenedLink(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
 

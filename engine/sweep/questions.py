@@ -9,6 +9,7 @@ from ..errors import BadLink, nearest_hint
 from ..registry import variant_names
 from ..scenario import knobs
 from ..scenario.keys import Fidelity
+from ..scenario.own_presets import NAME as PRESET_NAME
 from ..scenario.scenario import KNOBS
 from . import axes as sweep_axes
 from .sweep import sampling
@@ -31,6 +32,7 @@ SINGLE_PARAMETERS = {
     "view": "view",
     "metric": "metric",
     "find": "find",
+    "from": "origin",
 }
 REPEATED_PARAMETERS = {
     "where": "bounds",
@@ -63,6 +65,7 @@ class LinkQuestions:
     view: the view that a page shows.
     metric: the metric that a page shows.
     find: the words that the page Runs searches for.
+    origin: the name of the own preset from which the scenario was made.
     """
 
     sample: str = ""
@@ -82,6 +85,7 @@ class LinkQuestions:
     view: str = ""
     metric: str = ""
     find: str = ""
+    origin: str = ""
 
     @property
     def pairs(self) -> Pairs:
@@ -137,8 +141,6 @@ class LinkQuestions:
             )
         if self.mode and self.mode not in get_args(Fidelity):
             raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
-        if self.view and not VIEW.fullmatch(self.view):
-            raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")
         if len(self.require) > MOST_BOUNDS or max(map(len, (*self.require, self.lose, self.objective)), default=0) > MOST_WORDS:
             raise BadLink(f"The link's requirements (require=) are too many or too long; at most {MOST_BOUNDS} are allowed.")
         if len(self.parts) > MOST_PARTS:
@@ -150,3 +152,11 @@ class LinkQuestions:
                 f"The link's search text (find=) has {count(len(self.find), 'character')}; at most {MOST_WORDS} are allowed."
             )
         _ = self.pinned_points, self.words  # reading them is their check
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Raise BadLink for a view or an own preset that no name can be."""
+        if self.view and not VIEW.fullmatch(self.view):
+            raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")
+        if self.origin and not PRESET_NAME.fullmatch(self.origin):
+            raise BadLink(f"The link's from={self.origin[:80]!r} is not the name of a preset; leave it out.")

@@ -13,7 +13,8 @@ from ..errors import BadFile, nearest_hint
 from ..registry import all_variants, load_variant, variant_names
 from ..results.metrics import all_metrics
 from ..scenario.knobs import AUTO
-from ..scenario.presets import Preset, preset, preset_names
+from ..scenario.own_presets import Preset
+from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, from_file
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {

@@ -55,12 +55,13 @@ def start_from(name: str) -> None:
 def link_questions(questions: LinkQuestions) -> LinkQuestions:
     """Return a page's questions with baseline and target added, for its link.
 
-    Defaults are left out.
+    The own preset of an opened link is added too. Defaults are left out.
     """
     target = str(st.session_state.get(TARGET) or "")
     system = baseline_system(session.scenario())
     system = "" if system == default_baseline(session.scenario()) else system
-    return replace(questions, baseline=system, slowdown_percent="" if target == DEFAULT_TARGET else target)
+    target = "" if target == DEFAULT_TARGET else target
+    return replace(questions, baseline=system, slowdown_percent=target, origin=session.origin())
 
 
 def draw_against(scenario: Scenario) -> None:

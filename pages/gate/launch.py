@@ -17,6 +17,7 @@ from engine.core.catalog import VARIABLE
 from engine.core.part_files import use
 from engine.core.process import open_streams
 from engine.errors import BadInput
+from engine.scenario import presets
 from pages.gate import access
 from pages.gate.crowd import Crowd
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder of data files")
     parser.add_argument("--parts", default="", metavar="DIR", help="a folder of your own parts, as in docs/parts.md")
+    parser.add_argument("--presets", default="", metavar="DIR", help="a folder of your own presets, DIR/NAME.toml")
     command_line = parser.parse_args(arguments)
     listens = command_line.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
     try:
@@ -50,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = host_names((listens, *numbers), command_line.allow.replace(",", " ").split())
         _check_data(command_line.data)
         _take_parts(command_line.parts)
+        _take_presets(command_line.presets)
         token = access.set_token(os.environ.pop(access.VARIABLE, ""))  # child processes do not get the token
     except BadInput as error:
         print(error, file=sys.stderr)
@@ -111,6 +114,18 @@ def _take_parts(text: str) -> None:
         os.environ[VARIABLE] = str(folder)
     else:
         use.look_at_folder()
+
+
+def _take_presets(text: str) -> None:
+    """Use a folder's presets, also in child processes; raises BadInput if the folder cannot be read.
+
+    A file that cannot be used keeps nothing else from being shown: the pages say why.
+    """
+    if text.strip():
+        folder = expand_path(text).absolute()
+        if refusal := presets.use_folder(folder).refused.get(""):
+            raise refusal
+        os.environ[presets.VARIABLE] = str(folder)
 
 
 def _listen_addresses(address: str) -> tuple[str, ...]:

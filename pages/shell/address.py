@@ -13,7 +13,7 @@ from engine.sweep.links import OpenedLink
 from engine.sweep.questions import Pairs
 from pages.answers import data_file, question
 from pages.shell import bar as scenario_bar
-from pages.shell import own_parts
+from pages.shell import own_parts, own_presets
 from pages.shell.places import PLACES
 from pages.ui import session
 from pages.ui.page_link import LinkPart, host
@@ -47,6 +47,7 @@ def open_link(place: str) -> None:
         except BadInput as error:
             left_out = (*left_out, str(error))
     session.hold_variation(opened_link.preset, scenario)
+    session.put_origin(opened_link.questions.origin)
     session.put_parts(opened_link.parts)
     question.take_questions(opened_link.questions)
     if not {"v", "against"} & {name for name, _ in pairs}:  # a shared link, which has a version, says its baseline itself
@@ -128,10 +129,12 @@ def bar(place: str, caution: str = "") -> None:
         "This link has every knob and the seed, so it gives the same numbers. Losses are equal with the same Python, NumPy and "
         "kind of processor.",
     )
+    own_presets.draw_save()
     if caution:
         st.warning(escape_markdown(caution))
     if st.session_state.get(BANNER):
         st.info(escape_markdown(st.session_state[BANNER]))
+    own_presets.draw_origin()
     own_parts.draw()
     if place == "data":
         return  # the answer of Data says what is wrong with the file

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.core.figures import count, in_groups
 from engine.scenario.knobs import LISTING, SEPARATOR, Knob, write
-from engine.scenario.presets import preset, preset_names
+from engine.scenario.presets import own_preset_names, preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.answers import question
 from pages.answers.headline import model_name
@@ -67,7 +67,7 @@ def draw_tail() -> None:
     """
     with st.container(horizontal=True, vertical_alignment="center", key="tail"):
         st.button("↶ Undo", on_click=undo.undo, disabled=not undo.undo_steps(), key="undo", type="tertiary")
-        st.session_state[SLOT] = st.container(width="content")
+        st.session_state[SLOT] = st.container(horizontal=True, width="content", key="share-slot")
         glossary.draw()
 
 
@@ -90,13 +90,14 @@ def draw_model(label: str = "Model and machine") -> None:
     """
     name = model_name(session.scenario())
     st.session_state[session.PRESET_FIELD] = session.base()
+    options = (*preset_names(), *own_preset_names())
     st.selectbox(
         f"Your{name.removeprefix(YOURS)}" if name.startswith(YOURS) else label,
-        preset_names(),
-        session.option_index(preset_names(), session.PRESET_FIELD),
+        options,
+        session.option_index(options, session.PRESET_FIELD),
         key=session.PRESET_FIELD,
         on_change=_choose_preset,
-        format_func=lambda name: preset(name).title,
+        format_func=lambda name: preset(name).list_title,
     )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.core.figures import count
 from engine.scenario.presets import EXPLORED, preset, preset_names
 from pages.own_data.leading import Question
-from pages.start_page import picture, questions
+from pages.start_page import own_presets, picture, questions
 from pages.ui.plain import escape_markdown
 
 CARDS = (EXPLORED, "trainingcxl-rm1", "dlrm-kaggle", "meta-856")
@@ -22,6 +22,7 @@ def draw(question: Question) -> None:
     for column, name in zip(st.columns(len(CARDS)), CARDS, strict=True):
         with column, st.container(border=True, key=f"card-{name}"):
             _card(name, question)
+    own_presets.draw(question)
     with st.expander(f"All {count(len(preset_names()), 'model')} and machines, by paper"):
         for paper, members in by_paper().items():
             st.caption(escape_markdown(paper))

@@ -6,6 +6,7 @@ from engine.scenario.presets import EXPLORED, preset
 from engine.scenario.scenario import with_values
 from pages.own_data import leading
 from pages.own_data.leading import Question
+from pages.ui import session
 
 QUESTION_KEY, KNOBS_KEY = "question", "four knobs"
 PAPERS = Question("Show me a paper's result", "evidence")
@@ -45,4 +46,5 @@ def ask(question: Question, base: str, changes: dict[str, object] | None = None)
 
     Raises BadKnob if a change is refused.
     """
+    session.put_origin("")
     leading.put_question(question, base, with_values(preset(base).scenario, changes or {}))

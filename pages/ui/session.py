@@ -15,7 +15,7 @@ from engine.core.part_files.known import DIGEST_SEPARATOR, OwnPart, add_parts, f
 from engine.errors import BadKnob
 from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
-from engine.scenario.presets import preset
+from engine.scenario.presets import own_preset_names, preset, preset_names, root_of
 from engine.scenario.scenario import (
     KNOBS,
     Scenario,
@@ -29,6 +29,7 @@ from engine.scenario.scenario import (
 from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "held preset", "scenario", "axes", "systems", "crash"
+ORIGIN = "own preset of the link"
 PRESET_FIELD = "preset"  # the key of the widget, whose content is gone once another page is drawn
 SAMPLE, PAGE_LINK, REFUSED, DROPPED = "sample", "link of this page", "refused", "dropped lists"
 REDRAWN_BY_US, FOCUS_PAGE, PARTS = "redrawn by us", "landed", "parts of a link"
@@ -46,8 +47,18 @@ def scenario() -> Scenario:
 
 
 def base() -> str:
-    """Return the name of the preset that the session started from."""
-    return str(st.session_state[PRESET])
+    """Return the name of the preset that the session started from.
+
+    For an own preset whose file is gone, it is the shipped preset that the file was based on.
+    """
+    name = str(st.session_state[PRESET])
+    return name if name in preset_names() or name in own_preset_names() else root_of(name)
+
+
+def origin() -> str:
+    """Return the own preset from which the session's link was made, if its file is not here; else ""."""
+    name = str(st.session_state[PRESET])
+    return name if name != base() else str(st.session_state.get(ORIGIN, ""))
 
 
 def axes() -> tuple[str, ...]:
@@ -67,8 +78,15 @@ def crash() -> str:
 
 def hold_variation(start: str, variation: Scenario) -> None:
     """Store a variation of preset `start`; call before widgets are drawn."""
+    if start != st.session_state.get(PRESET):
+        st.session_state[ORIGIN] = ""
     st.session_state[PRESET] = start
     hold_scenario(variation)
+
+
+def put_origin(name: str) -> None:
+    """Store the own preset from which a link was made, "" for none or for one whose file is here."""
+    st.session_state[ORIGIN] = name if name not in own_preset_names() else ""
 
 
 def put_parts(brought: Iterable[OwnPart]) -> None:
@@ -156,6 +174,7 @@ def read_knob(path: str) -> Any:
 
 def choose_preset() -> None:
     """Start from the preset that the visitor has just chosen; call in a callback."""
+    put_origin("")
     hold_variation(name := str(st.session_state[PRESET_FIELD]), preset(name).scenario)
 
 

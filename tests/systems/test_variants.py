@@ -112,7 +112,7 @@ def forget():
         registry.load_variant,
         scenario.named_model,
         presets.preset_names,
-        presets.preset,
+        presets.shipped_preset,
     ):
         cached.cache_clear()
 
