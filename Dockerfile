@@ -17,5 +17,5 @@ COPY --chown=emberpool .streamlit .streamlit
 RUN .venv/bin/python scripts/compile.py
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD [".venv/bin/python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
-# Other arguments: --allow NAME to be reached under a name, --data PATH for a mounted file or folder; EMBERPOOL_TOKEN fixes the token.
+# Other arguments: --allow NAME to be reached under a name, --data PATH for a mounted file or folder, --parts DIR, --presets DIR; EMBERPOOL_TOKEN fixes the token.
 ENTRYPOINT [".venv/bin/python", "explorer.py", "--address", "0.0.0.0"]

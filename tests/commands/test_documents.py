@@ -30,6 +30,7 @@ NOT_RUN = {  # patterns of commands that are parsed only, and the reason; DATA a
     r"^torchrec\b": "needs the files of a TorchRec model",
     r"--cluster": "needs a cluster",
     r"\b(ratings\.csv|fitted\.toml)": "needs the file of docs/data.md, whose commands the first test walks",
+    r"--presets-dir": "needs the file of docs/presets.md: tests/scenario/test_own_presets.py",
     r"--parts-dir my-parts|--check my-parts": "needs the files of docs/parts.md: tests/parts/test_parts_document.py",
 }
 OTHER_PROGRAMS = {"docker", "dask", "ssh"}  # need an installation of their own
@@ -103,7 +104,7 @@ def test_commands_are_accepted_with_their_presets_and_knobs(path: Path, tmp_path
             declaration(setting.partition("=")[0])
         if words[0] == "search":
             assert all(map(read_objective, options["objective"])) and all(map(read_constraint, options["where"]))
-        if "preset" in vars(arguments) and not {"data", "scenario", "parts_dir"} & options.keys():
+        if "preset" in vars(arguments) and not {"data", "scenario", "parts_dir", "presets_dir"} & options.keys():
             assert all(map(parse, options.get("axis", ())))
             selection = selected_scenario(arguments)
             assert words[0] != "decide" or decide._question(arguments, selection)

@@ -1,6 +1,7 @@
 """Presets of one's own: a folder of files, their round trip, and links that open without them."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -9,12 +10,15 @@ from hypothesis import strategies as st
 
 from engine import api as ep
 from engine.__main__ import main
+from engine.core.part_files import use
 from engine.errors import BadFile, BadInput, BadKnob, BadLink
 from engine.scenario import own_presets, presets
 from engine.scenario.preset_text import preset_text
 from engine.scenario.presets import DEFAULT, preset, preset_names, scenario_file
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.sweep import links
+from tests import ROOT
+from tests.parts.conftest import folder as parts_folder  # noqa: F401  a fixture
 from tests.strategies import scenarios
 
 MINE = 'description = "Half the batch."\npreset = "tiny"\n[knobs]\ndata.batch_size = 8\nmachine.cxl_bandwidth_GBps = 17.25\n'
@@ -132,6 +136,27 @@ def test_the_command_line_takes_and_lists_own_presets(own, capsys):
     assert json.loads(capsys.readouterr().out)["results"] == ran["results"]
     assert main(["run", "--estimate", "--preset", "mine"]) == 2
     assert "preset='mine' is not known" in capsys.readouterr().err
+
+
+def test_the_file_of_the_document_works(own, capsys):
+    (text,) = re.findall("```toml\n(.*?)```", (ROOT / "docs" / "presets.md").read_text(encoding="utf-8"), re.DOTALL)
+    own.put("lab-box", text)
+    own.forget()
+    assert main(["run", "--preset", "lab-box", "--estimate", "--presets-dir", str(own.path), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["scenario"]["data.batch_size"] in (1024, "1024")
+
+
+def test_a_saved_preset_names_its_own_parts(own, parts_folder):  # noqa: F811
+    use.use_folder(parts_folder.path)
+    scenario = with_values(preset("optane-rm1").scenario, {"machine.pmem": "crystal", "machine.gpu": "mine"})
+    text = preset_text(scenario, "optane-rm1", "built")
+    assert f"media/crystal.toml as {scenario.machine.pmem}:" in text and "fabric/own-link.toml as own-link~" in text
+    assert f'machine.pmem = "{scenario.machine.pmem}"' in text
+    own.put("built", text)
+    presets.look_again()
+    assert preset("built").scenario == scenario
+    parts_folder.elsewhere()
+    assert "is a user's own part whose values are unknown here" in str(presets.look_again().refused["built.toml"])
 
 
 def test_a_script_takes_own_presets(own):
