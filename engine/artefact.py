@@ -1,12 +1,12 @@
 """A run's artefact: a zip file from which the run can be computed again.
 
-It contains the run's result, link, tables, charts and environment.
+It contains the run's result, link, tables, charts and environment, and a README on them.
 """
 
 import json
 import platform
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from math import isclose
@@ -18,13 +18,14 @@ from .core.arithmetic import arithmetic
 from .core.figures import count
 from .errors import BadFile
 from .paths import open_regular
-from .results.csv_table import csv_text
+from .results.csv_table import csv_text, rows_text
 from .results.result import Result
 from .scenario.keys import Fidelity
 from .user_text import json_content
-from .version import LINK, MODEL, release
+from .version import LINK, MODEL, PROGRAM, release
 
-RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link.txt", "result.csv"
+RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link.txt", "results.csv"
+README = "README.txt"
 PACKAGES = ("numpy", "numba", "scipy", "pandas")
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # of every member: equal runs make equal files
 MAX_BYTES = 64 * 2**20  # of a member that is read
@@ -32,6 +33,19 @@ MAX_ARCHIVE_BYTES = 4 * MAX_BYTES
 TRAINING_WORDS = ("Loss", "AUC", "Accuracy")  # names of training's results begin with one of these
 TRAINING_TOLERANCE = 1e-3  # absolute difference that they may have with other arithmetic
 TABLES = ("breakdown", "devices", "training", "events", "books", "timeline")
+# The files of tables for readers: the table's name in the result, and what the README says of the file.
+TABLE_FILES = {
+    "curve.csv": ("training", "the training curve: seconds, loss and held-out AUC by batch"),
+    "events.csv": ("events", "faults, recoveries and checkpoints, at simulated seconds"),
+    "books.csv": ("books", "seconds and joules of the whole run by account; they add up to the run's"),
+}
+CONTENTS = {
+    TABLE: "every knob, result and constant of the run; the unit stands in each column's name",
+    RESULT: "the same with all tables, as JSON",
+    LINK_FILE: "the run as a link of the explorer: put the explorer's address in front of it",
+    ENVIRONMENT: "versions, processor, and the SHA-256 of the data",
+    "charts": "the breakdown of a step and the training curve, as Vega-Lite",
+}
 NOT_AN_ARTEFACT = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, RecursionError, NotImplementedError)
 
 
@@ -58,8 +72,10 @@ def pack_artefact(result: Result, fidelity: Fidelity) -> bytes:
         LINK_FILE: content["link"] + "\n",
         TABLE: csv_text([result], fidelity),
         ENVIRONMENT: json.dumps(_environment(result, fidelity), indent=1),
+        **{name: _table_text(content[table]) for name, (table, _) in TABLE_FILES.items() if content[table]},
         **{f"charts/{name}.vl.json": json.dumps(chart, indent=1) for name, chart in _charts(content)},
     }
+    members = {README: _readme(result, fidelity, content["link"], members), **members}
     zip_bytes = BytesIO()
     with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as archive:
         for name, text in members.items():
@@ -67,6 +83,34 @@ def pack_artefact(result: Result, fidelity: Fidelity) -> bytes:
             member.compress_type = ZIP_DEFLATED
             archive.writestr(member, text)
     return zip_bytes.getvalue()
+
+
+def _table_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of a result as CSV."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return rows_text(names, ([row.get(name) for name in names] for row in rows))
+
+
+def _readme(result: Result, fidelity: Fidelity, link: str, members: Iterable[str]) -> str:
+    """Return the text that says what each file is, and how to compute the run again."""
+    texts = CONTENTS | {name: text for name, (_, text) in TABLE_FILES.items()}
+    places = list(dict.fromkeys(name.partition("/")[0] for name in members))
+    width = max(map(len, places))
+    options = " --estimate" * (fidelity == "estimate") + " --data FILE" * bool(result.scenario.data.digest)
+    lines = [
+        f"{'An estimate' if fidelity == 'estimate' else 'A full run'} by Emberpool {release()}, model version {MODEL}.",
+        f"{result.scenario.system}, model {result.scenario.model.name}: {result.outcome or 'completed'}",
+        "",
+        *(f"{name:<{width}}  {texts[name]}" for name in places),
+        "",
+        "Inside brackets stands the unit: [ms], [J], [USD]. Seconds are simulated. An empty cell does not apply.",
+        "",
+        "The same run again:",
+        f"    {PROGRAM} run --link '{link}'{options} --csv again.csv",
+        "This zip against a run on this computer:",
+        f"    {PROGRAM} verify FILE.zip{' --data FILE' * bool(result.scenario.data.digest)}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def read_artefact(path: Path) -> Artefact:

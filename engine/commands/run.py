@@ -35,7 +35,7 @@ def add(commands: Subparsers) -> None:
     add_outputs(parser)
     parser.add_argument("--json", metavar="FILE", help="write the whole result here; - is standard output")
     parser.add_argument(
-        "--artefact", metavar="FILE.zip", help="write result, link, table, charts and versions in one zip, for `verify`"
+        "--artefact", metavar="FILE.zip", help="write result, link, tables, charts and versions in one zip, for `verify`"
     )
     parser.add_argument("--trace", metavar="FILE", help="write the timeline as Chrome trace JSON")
     parser.set_defaults(call=call)

@@ -1,7 +1,11 @@
 """Artefacts: does a run come back equal, is any change of a number found, and is a broken or hostile zip refused?"""
 
+import csv
 import json
-from io import BytesIO
+import re
+import shlex
+from dataclasses import replace
+from io import BytesIO, StringIO
 from zipfile import ZipFile
 
 import pytest
@@ -12,6 +16,8 @@ from engine.artefact import differences, pack_artefact, read_artefact
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.scenario.presets import preset
+from engine.scenario.scenario import with_values
+from engine.version import MODEL
 
 
 @pytest.fixture
@@ -42,8 +48,59 @@ def test_an_estimate_and_a_full_run_come_back_equal(tmp_path, capsys):
         assert capsys.readouterr().out.startswith("Equal: ")
     with ZipFile(path) as archive:
         names = set(archive.namelist())
-        assert {"result.json", "result.csv", "link.txt", "environment.json", "charts/training.vl.json"} <= names
+        assert {
+            "result.json",
+            "results.csv",
+            "curve.csv",
+            "books.csv",
+            "README.txt",
+            "link.txt",
+            "environment.json",
+            "charts/training.vl.json",
+        } <= names
         assert json.loads(archive.read("environment.json"))["how"] == "full"
+
+
+def rows_of(archive, name):
+    return list(csv.DictReader(StringIO(archive.read(name).decode())))
+
+
+def test_a_runs_tables_are_files_and_its_readme_computes_it_again(tmp_path, capsys):
+    path, again = tmp_path / "run.zip", tmp_path / "again.csv"
+    struck = ["--set", "run.batches=30", "--set", "faults.power_loss_at_seconds=0.001"]
+    assert main(["run", "--preset", "tiny", *struck, "--artefact", str(path), "--json", str(tmp_path / "run.json")]) == 0
+    content = json.loads((tmp_path / "run.json").read_text())
+    with ZipFile(path) as archive:
+        names = archive.namelist()
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)} and names[0] == "README.txt"
+        for name, table in (("curve.csv", "training"), ("events.csv", "events"), ("books.csv", "books")):
+            rows = rows_of(archive, name)
+            assert len(rows) == len(content[table]) > 0
+            for row, whole in zip(rows, content[table], strict=True):
+                assert row == {column: "" if cell is None else str(cell) for column, cell in whole.items()}
+        joules = [float(row["Energy [J]"]) for row in rows]
+        assert sum(joules) == pytest.approx(content["results"]["Energy [J]"], rel=1e-12)
+        readme, (results,) = archive.read("README.txt").decode(), rows_of(archive, "results.csv")
+    told = [line.split()[0] for line in readme.split("\n\n")[1].splitlines()]
+    assert told == list(dict.fromkeys(name.partition("/")[0] for name in names[1:]))
+    assert f"model version {MODEL}" in readme
+    (command,) = re.findall(r"^    \S+ (?:-m engine )?(run .*)$", readme, re.MULTILINE)
+    capsys.readouterr()
+    assert main([*shlex.split(command)[:-1], str(again)]) == 0
+    (row,) = csv.DictReader(StringIO(again.read_text()))
+    assert row == results
+
+
+def test_a_readme_says_what_an_estimate_and_a_run_on_a_file_need(made):
+    _, result = made
+    with ZipFile(BytesIO(pack_artefact(result, "estimate"))) as archive:
+        readme = archive.read("README.txt").decode()
+        assert "curve.csv" not in readme and "curve.csv" not in archive.namelist()
+    assert "--estimate --csv again.csv" in readme and "--data" not in readme
+    filed = replace(result, scenario=with_values(result.scenario, {"data.digest": "a" * 64}))
+    with ZipFile(BytesIO(pack_artefact(filed, "full"))) as archive:
+        readme = archive.read("README.txt").decode()
+    assert "--data FILE --csv again.csv" in readme and "verify FILE.zip --data FILE" in readme and "--estimate" not in readme
 
 
 def test_equal_runs_make_equal_files(made):
