@@ -188,8 +188,8 @@ def load_result(
 
 
 def result_of(text: str) -> Result:
-    """Return the result of a row's text."""
-    return from_json(json.loads(text))
+    """Return the result that a store's row has as text."""
+    return from_json(json.loads(complete_text(text)))
 
 
 def is_as_written(name: object, text: object, digest: object) -> bool:

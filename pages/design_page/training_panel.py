@@ -188,7 +188,7 @@ def _finished(result: Result, estimate: Result) -> None:
                 "The estimate has no faults, so results that include outages, such as elapsed time, differ by the outages."
             )
         downloads.show(gap_table(estimate, result))
-    downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
+    downloads.run_zip(result, "full")
 
 
 def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False, train_every: int = 1) -> str:

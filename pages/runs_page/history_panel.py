@@ -5,10 +5,12 @@ from functools import partial
 
 import streamlit as st
 
+from engine.artefact import pack_artefact
 from engine.core.arithmetic import total
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.results import csv_table
+from engine.results.short_table import short_csv_text
 from engine.scenario.keys import Fidelity
 from engine.service import history
 from engine.service.history import PastRequest
@@ -24,6 +26,7 @@ from pages.ui.page_link import host
 from pages.ui.plain import escape_markdown
 
 MOST_ROWS = 500
+MOST_SHORT = 2_000  # points whose whole results are read for a short table, in some seconds
 MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
 
 
@@ -96,18 +99,30 @@ def _draw_actions(chosen_runs: Sequence[PastRequest], disabled: bool) -> None:
 
 
 def _draw_exports(chosen_runs: Sequence[PastRequest]) -> None:
-    """Draw a CSV button for each kind of run, and one for JSON lines."""
+    """Draw two CSV buttons for each kind of run, one for a single run's zip, and one for JSON lines."""
     numbers = "-".join(str(run.request) for run in chosen_runs[:5])
     ways = list(dict.fromkeys(run.fidelity for run in chosen_runs))
     for run_kind in ways:
         runs_of_kind = [run for run in chosen_runs if run.fidelity == run_kind and run.num_results]
         name = "CSV" if len(ways) == 1 else f"CSV, {'full runs' if run_kind == 'full' else 'estimates'}"
-        _draw_file_button(name, partial(_csv_text, runs_of_kind, run_kind), f"emberpool-{run_kind}-{numbers}.csv", "text/csv")
+        file_name = f"emberpool-{run_kind}-{numbers}"
+        _draw_file_button(name, partial(_short_csv_text, runs_of_kind), f"{file_name}.csv", "text/csv")
+        whole = partial(_csv_text, runs_of_kind, run_kind)
+        _draw_file_button(f"{name}, every column", whole, f"{file_name}-all.csv", "text/csv")
+    if total(run.num_results for run in chosen_runs) == 1:
+        _draw_file_button("Zip", partial(_run_zip, chosen_runs), f"emberpool-{numbers}.zip", "application/zip")
     _draw_file_button("JSON", partial(_json_lines, chosen_runs), f"emberpool-{numbers}.jsonl", "application/jsonl")
 
 
-def _draw_file_button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
+def _draw_file_button(label: str, text: Callable[[], str | bytes], name: str, kind: str) -> None:
     st.download_button(label, text, name, kind, on_click="ignore", key=f"file {label}")
+
+
+def _short_csv_text(chosen_runs: Sequence[PastRequest]) -> str:
+    """Return the knobs that matter and headline results as CSV; beyond MOST_SHORT points the varied knobs and all results."""
+    if total(run.num_results for run in chosen_runs) > MOST_SHORT:
+        return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
+    return short_csv_text((result for run in chosen_runs for result in history.results(runs.STORE, run.request)), host())
 
 
 def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
@@ -118,6 +133,13 @@ def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
     if total(run.num_results for run in chosen_runs) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
     return csv_table.csv_of(history.table_rows(runs.STORE, [run.request for run in chosen_runs]))
+
+
+def _run_zip(chosen_runs: Sequence[PastRequest]) -> bytes:
+    """Return the only result of the chosen runs as a zip."""
+    (run,) = (run for run in chosen_runs if run.num_results)
+    (result,) = history.results(runs.STORE, run.request)
+    return pack_artefact(result, run.fidelity)
 
 
 def _json_lines(chosen_runs: Sequence[PastRequest]) -> str:

@@ -8,33 +8,56 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+from engine.artefact import pack_artefact
 from engine.results import csv_table
 from engine.results.citations import bibtex
 from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
+from engine.results.short_table import short_csv_text
 from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
 from pages.ui import tables
+from pages.ui.page_link import host
 
 MOST_ROWS = 30
 AT_ONCE = 50
+SHORT = "The knobs that differ from their defaults, headline results with units, and a link for each row."
+EVERY_COLUMN = "CSV with every knob, result and constant."
 
 
 def csv(results: Sequence[Result], run_kind: Fidelity, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves results as CSV, a row for each result.
+    """Draw the buttons that save results as CSV, a row for each result: in short, and with every column.
 
-    A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written when the visitor
-    asks for it, since thousands of rows take seconds; a short file is written at once.
+    The short file has the knobs that matter, headline results and a link; the other one all knobs, results, key and constants in
+    use. A file of many rows is written when the visitor asks for it, since thousands of rows take seconds.
     """
     all_results = tuple(results)
-    csv_text: Any = partial(csv_table.csv_text, all_results, run_kind)
+    short: Any = partial(short_csv_text, all_results, host())
+    whole: Any = partial(csv_table.csv_text, all_results, run_kind)
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        for text, ending, words, kind in ((short, "", label, "secondary"), (whole, "-all", "every column", "tertiary")):
+            st.download_button(
+                words,
+                text if len(all_results) > AT_ONCE else text(),
+                f"{name}{ending}.csv",
+                "text/csv",
+                on_click="ignore",
+                key=f"csv {name}{ending}",
+                type=kind,
+                help=EVERY_COLUMN if ending else SHORT,
+            )
+
+
+def run_zip(result: Result, run_kind: Fidelity) -> None:
+    """Draw the button that saves one run as a zip: results, curve, events, books, link and a README."""
     st.download_button(
-        label,
-        csv_text if len(all_results) > AT_ONCE else csv_text(),
-        f"{name}.csv",
-        "text/csv",
+        "Download this run",
+        partial(pack_artefact, result, run_kind),
+        f"emberpool-{result.scenario.system}.zip",
+        "application/zip",
         on_click="ignore",
-        key=f"csv {name}",
+        key=f"zip emberpool-{result.scenario.system}",
+        help="A zip with results, curve, events, books, link, and a README that says how to compute the run again.",
     )
 
 

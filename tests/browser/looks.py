@@ -34,7 +34,7 @@ STATES = (  # of pages beside the usual one: a value left out, nothing computed 
     "decide?preset=dlrm-kaggle&require=throughput=1e12",
     "data?preset=dlrm-kaggle&data.digest=" + 64 * "0",
 )
-DOWNLOAD_RUN = "csv emberpool-cxl"  # key of the button that saves a full run of the first system
+DOWNLOAD_RUN = "zip emberpool-cxl"  # key of the button that saves a full run of the first system
 CANCEL = "[class*=st-key-cancel-] button"
 MOST_TABS = 6
 FOCUS_NAME = "document.activeElement.getAttribute('aria-label') || ''"

@@ -2,13 +2,16 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.artefact import read_artefact
 from engine.results import csv_table
 from engine.results.result import Result
+from engine.results.short_table import short_csv_text
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, history
@@ -19,6 +22,7 @@ from engine.sweep.axes import parse
 from engine.sweep.questions import LinkQuestions
 from engine.sweep.sweep import Sweep
 from pages.runs_page import history_charts, history_panel, history_tables
+from pages.ui.page_link import host
 from tests import apps
 from tests.service_fakes import ask, scenario, scenarios
 
@@ -210,9 +214,23 @@ def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkey
     results = [result for _, result in result_rows.stored_results(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
     assert history_panel._csv_text([entry], "estimate") == csv_table.csv_text(results, "estimate")
     assert history_panel._json_lines([entry]).splitlines() == [result_rows.result_text(result) for result in results]
+    assert history_panel._short_csv_text([entry]) == short_csv_text(results, host())
+    monkeypatch.setattr(history_panel, "MOST_SHORT", 2)
+    assert history_panel._short_csv_text([entry]).startswith("Request,Data seed,")
     monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
     short = list(csv.DictReader(io.StringIO(history_panel._csv_text([entry], "estimate"))))
     assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [
         (f"#{request}", f"{n}", f"{n}.0") for n in (1, 2, 3)
     ]
-    assert apps.download_keys(panel(request)) == ["file CSV", "file JSON"]
+    assert apps.download_keys(panel(request)) == ["file CSV", "file CSV, every column", "file JSON"]
+
+
+def test_a_single_run_is_saved_as_a_zip_that_can_be_verified(tmp_path: Path) -> None:
+    request = asked(range(5, 6))
+    assert apps.download_keys(panel(request)) == ["file CSV", "file CSV, every column", "file Zip", "file JSON"]
+    (entry,) = history.past_requests(DEFAULT)
+    path = tmp_path / "run.zip"
+    path.write_bytes(history_panel._run_zip([entry]))
+    artefact = read_artefact(path)
+    assert artefact.fidelity == "estimate" and artefact.content["results"][STEP] == 5.0
+    assert links.open_link(artefact.link).scenario == scenario(5)
