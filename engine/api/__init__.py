@@ -16,6 +16,7 @@ from ..results.result import Result
 from ..scenario.scenario import Scenario
 from ..version import release
 from .calls import cite, decide, enough, estimate, fit, knobs, link, load, run, scenario, sweep
+from .failures import failures
 from .parts import parts
 from .presets import presets
 from .table import Table
@@ -34,6 +35,7 @@ __all__ = [
     "decide",
     "enough",
     "estimate",
+    "failures",
     "fit",
     "knobs",
     "link",

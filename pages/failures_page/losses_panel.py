@@ -11,7 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.monthly import losses
+from engine.campaign.monthly import loss_rows, losses
+from engine.campaign.monthly.loss_rows import sorted_losses, total_share
 from engine.campaign.monthly.losses import ClusterHour, ProtectionLoss
 from engine.core.figures import count, figure, percent
 from engine.errors import BadKnob
@@ -19,7 +20,6 @@ from engine.faults.fault import Hazard
 from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
 from engine.systems.traffic import table_bytes
-from engine.units import MINUTE
 from pages.answers.headline import model_name
 from pages.failures_page import fault_charts
 from pages.failures_page.campaigns import Campaigns
@@ -34,9 +34,6 @@ RUNNING = "Weeks of training are being simulated, once with every protection"
 RUNNING_WHY = "These faults have no closed formula, as their times are listed or their intervals are not exponential."
 REMEDY = "Your settings are kept: change the row below, or the knobs in the sidebar, to compute the losses again."
 PARTS = fault_charts.LOSS_PARTS
-HOURS, USD = "Lost [h a month]", "Lost [USD a month]"
-OWN_HOURS, FAILURE_HOURS = "By the protection itself [h a month]", "By failures [h a month]"
-PERIOD, PRICE, REFUSED = "Checkpoint period [min]", "Hardware it takes [USD]", "Not possible here"
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class MonthlyLosses:
 
     def loss_text(self, loss: ProtectionLoss) -> str:
         """Return hours and USD of a loss as text."""
-        return losses.month_sentence(_total(loss), self.cluster_hour)
+        return losses.month_sentence(total_share(loss), self.cluster_hour)
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +90,7 @@ def monthly_losses(scenario: Scenario) -> MonthlyLosses | None:
         best_period_loss = losses.best_period(scenario, scenario.policy.protection, hazards)
     except BadKnob:
         return None
-    return MonthlyLosses(scenario, hazards, hour, _sorted(protection_losses), best_period_loss)
+    return MonthlyLosses(scenario, hazards, hour, sorted_losses(protection_losses), best_period_loss)
 
 
 def losses_by_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLosses:
@@ -104,15 +101,9 @@ def losses_by_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLoss
         else ProtectionLoss(protection.name, losses.protection_title(protection.name), protection.refusal)
         for protection in campaigns.protections
     ]
-    return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(protection_losses), simulated=True)
-
-
-def _sorted(protection_losses: list[ProtectionLoss] | tuple[ProtectionLoss, ...]) -> tuple[ProtectionLoss, ...]:
-    return tuple(sorted(protection_losses, key=lambda loss: (loss.share is None, _total(loss), loss.title)))
-
-
-def _total(loss: ProtectionLoss) -> float:
-    return loss.share.total if loss.share else 0.0
+    return MonthlyLosses(
+        scenario, campaigns.hazards, losses.cluster_hour(scenario), sorted_losses(protection_losses), simulated=True
+    )
 
 
 def all_refused(month: MonthlyLosses) -> str:
@@ -185,8 +176,8 @@ def _as_good(month: MonthlyLosses) -> str:
 
     The text is "" for none.
     """
-    limit = _total(month.least_loss) * (1 + NEGLIGIBLE_SHARE)
-    equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
+    limit = total_share(month.least_loss) * (1 + NEGLIGIBLE_SHARE)
+    equal_count = sum(loss.share is not None and total_share(loss) <= limit for loss in month.protections) - 1
     return f" ({count(equal_count, 'protection')} more {'is' if equal_count == 1 else 'are'} as good)" if equal_count else ""
 
 
@@ -196,18 +187,22 @@ def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
     Return None if the present period is near the best.
     """
     best_loss = month.best_period_loss
-    return best_loss if best_loss and _total(best_loss) < _total(month.chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
+    return best_loss if best_loss and total_share(best_loss) < total_share(month.chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
 
 def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
     """Return the loss of the best protection, None if the chosen protection loses about as little."""
     least_loss, chosen_loss = month.least_loss, month.chosen_loss
-    return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
+    return (
+        least_loss
+        if chosen_loss.share is None or total_share(least_loss) < total_share(chosen_loss) * (1 - NEGLIGIBLE_SHARE)
+        else None
+    )
 
 
 def draw(month: MonthlyLosses) -> None:
     """Draw the chart and the table of losses by protection, and the price of an hour."""
-    frame = loss_rows(month)
+    frame = bar_rows(month)
     limit = frame_limit(frame)
     method = "Mean of simulated weeks" if month.simulated else "Expected"
     chart.draw(
@@ -216,7 +211,7 @@ def draw(month: MonthlyLosses) -> None:
         key="lost",
         title=chart_title(month),
         subtitle=f"{method} hours lost a month; blue: by {PARTS[0]}, red: by {PARTS[1]}; ▶ your protection",
-        columns={"protection": "Protection", "part": "Lost by", "hours": HOURS},
+        columns={"protection": "Protection", "part": "Lost by", "hours": loss_rows.HOURS},
     )
     losses_table = table(month)
     downloads.show(table_in_words(month), pinned="Protection")
@@ -242,7 +237,7 @@ def chart_title(month: MonthlyLosses) -> str:
     return f"{least_sentence}; {losses.title_in_sentence(month.chosen_loss.title)} loses {month.loss_text(month.chosen_loss)}"
 
 
-def loss_rows(month: MonthlyLosses) -> pd.DataFrame:
+def bar_rows(month: MonthlyLosses) -> pd.DataFrame:
     """Return two rows for each possible protection, the least loss first.
 
     Columns: protection, label, nth, part (protection or failures), hours, chosen.
@@ -253,7 +248,7 @@ def loss_rows(month: MonthlyLosses) -> pd.DataFrame:
             continue
         is_chosen = loss.name == month.scenario.policy.protection
         title = loss.title
-        hours, usd = losses.hours_text(month.hours(_total(loss))), figure(month.usd(_total(loss)), "USD")
+        hours, usd = losses.hours_text(month.hours(total_share(loss))), figure(month.usd(total_share(loss)), "USD")
         label = f"{'▶ ' * is_chosen}{title}: {hours}, {usd}"
         for part, share in zip(PARTS, (loss.share.protection, loss.share.failures), strict=True):
             row = {
@@ -284,25 +279,8 @@ def frame_limit(frame: pd.DataFrame) -> float:
 
 
 def table(month: MonthlyLosses) -> pd.DataFrame:
-    """Return a row for each protection, for the downloaded file.
-
-    Columns are hours and USD a month, their parts, period, hardware price, and refusal.
-    """
-    chosen_name = month.scenario.policy.protection
-    return pd.DataFrame([
-        {
-            "Protection": loss.title,
-            "Yours": "yes" if loss.name == chosen_name else "",
-            HOURS: month.hours(loss.share.total) if loss.share else None,
-            USD: month.usd(loss.share.total) if loss.share else None,
-            OWN_HOURS: month.hours(loss.share.protection) if loss.share else None,
-            FAILURE_HOURS: month.hours(loss.share.failures) if loss.share else None,
-            PERIOD: loss.period / MINUTE if loss.period else None,
-            PRICE: loss.price,
-            REFUSED: loss.refusal,
-        }
-        for loss in month.protections
-    ])  # fmt: skip
+    """Return a row for each protection, for the downloaded file."""
+    return pd.DataFrame(loss_rows.loss_rows(month.protections, month.cluster_hour, month.scenario.policy.protection))
 
 
 def table_in_words(month: MonthlyLosses) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from engine.sweep.links import OpenedLink
 from engine.sweep.questions import Pairs
 from pages.answers import data_file, question
 from pages.shell import bar as scenario_bar
-from pages.shell import own_parts, own_presets
+from pages.shell import own_parts, own_presets, python_code
 from pages.shell.places import PLACES
 from pages.ui import session
 from pages.ui.page_link import LinkPart, host
@@ -27,6 +27,7 @@ FEWER_TABLES = (
     "the model has too many different tables; download them as CSV on Design, in the section Tables one by one, and send the file"
 )
 EXPLORED_PLACES = ("", "emberpool", "start", "design")  # bare addresses that open with the explored preset
+MOST_LINES, CODE_PIXELS = 12, 280  # longer code scrolls
 LOOPBACK = ("127.", "localhost", "[::1]")
 
 
@@ -167,3 +168,6 @@ def share(place: str, contents: str) -> None:
             )
             st.caption(f"This link is too long to be opened: {FEWER_TABLES if has_long_list else FEWER_PARTS}.")
         st.code(host() + st.session_state[session.PAGE_LINK], language=None, wrap_lines=True)
+        if code := python_code.code(place, session.scenario(), session.base(), part):
+            st.caption("The same question in Python:")
+            st.code(code, language="python", wrap_lines=True, height=CODE_PIXELS if code.count("\n") > MOST_LINES else "content")

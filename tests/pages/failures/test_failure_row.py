@@ -5,7 +5,7 @@ from math import exp
 import pytest
 
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.monthly import failure_row, losses
+from engine.campaign.monthly import failure_row, loss_rows, losses
 from engine.campaign.monthly.failure_row import FailureRow, row_of, with_row
 from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob
@@ -143,16 +143,16 @@ def test_the_closed_form_is_the_mean_of_simulated_weeks(system):
 
 def test_answer_table_and_chart_agree():
     month = months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY))
-    table, words, bars = losses_panel.table(month), losses_panel.table_in_words(month), losses_panel.loss_rows(month)
+    table, words, bars = losses_panel.table(month), losses_panel.table_in_words(month), losses_panel.bar_rows(month)
     own = table[table["Yours"] == "yes"].iloc[0]
     usd = words.loc[words["Protection"].str.startswith("▶"), "Cost a month"].item()
     assert losses_panel.finding(month) == (
-        f"{losses.hours_text(own[losses_panel.HOURS])} and {usd} a month are lost with periodic checkpoint to SSD"
+        f"{losses.hours_text(own[loss_rows.HOURS])} and {usd} a month are lost with periodic checkpoint to SSD"
     )
-    hours = table.set_index("Protection")[losses_panel.HOURS].dropna()
+    hours = table.set_index("Protection")[loss_rows.HOURS].dropna()
     assert bars.groupby("protection")["hours"].sum().to_dict() == pytest.approx(hours.to_dict())
     assert list(hours) == sorted(hours) and set(bars[bars.chosen]["protection"]) == {"Periodic checkpoint to SSD"}
-    assert table[losses_panel.OWN_HOURS].add(table[losses_panel.FAILURE_HOURS]).dropna().tolist() == pytest.approx(list(hours))
+    assert table[loss_rows.OWN_HOURS].add(table[loss_rows.FAILURE_HOURS]).dropna().tolist() == pytest.approx(list(hours))
     least = month.least_loss
     assert losses_panel.better_protection(month) is least and month.loss_text(least) in " ".join(losses_panel.reasons(month))
     best = losses_panel.better_period(month)
@@ -188,7 +188,7 @@ def test_only_other_systems_for_many_gpus_whose_inner_workings_are_published_are
 
 
 def test_bars_that_are_far_longer_are_cut_and_say_so():
-    frame = losses_panel.loss_rows(months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY)))
+    frame = losses_panel.bar_rows(months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY)))
     limit = losses_panel.frame_limit(frame)
     cut = {label.split(":")[0] for label in frame["label"] if label.endswith(", bar cut")}
     assert cut == {"No protection"} and 2 < limit < 3 and frame.groupby("protection")["hours"].sum().max() > 600
