@@ -34,8 +34,10 @@ def csv(results: Sequence[Result], run_kind: Fidelity, name: str, label: str = "
     all_results = tuple(results)
     short: Any = partial(short_csv_text, all_results, host())
     whole: Any = partial(csv_table.csv_text, all_results, run_kind)
+    kinds: tuple[tuple[Any, str, str, Literal["secondary", "tertiary"]], ...]
+    kinds = ((short, "", label, "secondary"), (whole, "-all", "every column", "tertiary"))
     with st.container(horizontal=True, vertical_alignment="center", width="content"):
-        for text, ending, words, kind in ((short, "", label, "secondary"), (whole, "-all", "every column", "tertiary")):
+        for text, ending, words, kind in kinds:
             st.download_button(
                 words,
                 text if len(all_results) > AT_ONCE else text(),

@@ -69,9 +69,9 @@ def start_server(tmp_path_factory):
     if not kernels.all_compiled():
         subprocess.run([sys.executable, str(ROOT / "scripts" / "compile.py")], stdout=subprocess.DEVNULL, check=True)
 
-    def start():
+    def start(*options):
         folder, port = tmp_path_factory.mktemp("server"), _free_port()
-        command = [sys.executable, str(ROOT / "explorer.py"), "--port", str(port)]
+        command = [sys.executable, str(ROOT / "explorer.py"), "--port", str(port), *options]
         environment = {**os.environ, access.VARIABLE: TOKEN, "STREAMLIT_SERVER_HEADLESS": "true"}
         with open(folder / "server.log", "wb") as log:
             server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)

@@ -63,7 +63,7 @@ def tiles(page):
 
 def shared_link(page):
     page.get_by_role("button", name="Share").click()
-    link = page.get_by_test_id("stCode").inner_text().strip()
+    link = page.get_by_test_id("stCode").first.inner_text().strip()  # the code below it is Python
     page.keyboard.press("Escape")
     return link
 
