@@ -70,9 +70,7 @@ def _value_text(path: str, setting: Any) -> str:
         return "true" if setting else "false"
     if isinstance(setting, int | float):
         return repr(setting)
-    text = knobs.write(KNOBS[path], setting)
-    is_single = isinstance(setting, tuple) and len(setting) == 1 and KNOBS[path].by_table
-    return _quoted(f"{text}{knobs.TIMES}1" if is_single and knobs.TIMES not in text else text)
+    return _quoted(knobs.write(KNOBS[path], setting))
 
 
 def _quoted(text: str) -> str:

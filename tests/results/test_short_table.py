@@ -42,6 +42,13 @@ def test_a_knob_that_varies_between_rows_is_a_column_where_one_row_has_its_defau
     assert "data.seed" not in rows(varied[:1])[0]
 
 
+def test_knobs_that_two_named_models_set_differently_are_columns():
+    models = [Result(with_values(Scenario(), {"model.name": name}), True, "", {}) for name in ("rm1", "rm2")]
+    both, alone = rows(models), rows(models[:1])[0]
+    varied = [path for path in KNOBS if texts(models[0].scenario)[path] != texts(models[1].scenario)[path]]
+    assert len(varied) > 1 and set(varied) <= set(both[0]) and not set(varied) - {"model.name"} & set(alone)
+
+
 def test_results_that_no_row_has_are_left_out_and_one_rows_gap_is_empty():
     gap = [Result(BASE, True, "", {"AUC": 0.5, "Loss": None}), Result(BASE, False, "=too large", {"Nodes": 2.0})]
     first, second = rows(gap)
