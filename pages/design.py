@@ -7,17 +7,8 @@ import streamlit as st
 
 from pages.answers import caution, estimates, later, question
 from pages.answers.headline import STEP, headline
-from pages.design_page import (
-    bars,
-    constants_panel,
-    details,
-    enough_panel,
-    fault_axis,
-    fault_points,
-    questions,
-    tiles,
-    training_panel,
-)
+from pages.design_page import bars, constants_panel, details, enough_panel, questions, tiles
+from pages.full_run import fault_axis, fault_points, training_panel
 from pages.knob_cards import strips
 from pages.shell import address, frame
 from pages.ui import answer, session

@@ -19,7 +19,7 @@ from engine.store.database import open_store as opened_store
 from engine.sweep import links
 from engine.training.yardsticks import Yardsticks, yardsticks
 from pages.answers import estimates
-from pages.design_page import training_panel
+from pages.full_run import training_panel
 from pages.knob_cards import strips
 from pages.shell import frame
 from pages.shell.sidebar import sections

@@ -15,8 +15,9 @@ from engine.scenario.scenario import GROUPS, with_values
 from engine.systems.system import constants
 from engine.validation.chance import error_bar
 from engine.validation.validate import Gap
-from pages.design_page import constants_panel, questions, tiles, training_panel
+from pages.design_page import constants_panel, questions, tiles
 from pages.evidence_page import gap_panel
+from pages.full_run import training_panel
 from pages.shell import address
 from pages.ui import downloads, session
 from pages.ui.numbers import result_text

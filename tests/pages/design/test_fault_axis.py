@@ -9,7 +9,7 @@ from engine.scenario.scenario import KNOBS, with_values
 from engine.service import service
 from engine.simulate import simulate
 from engine.sweep import links
-from pages.design_page import fault_axis, training_panel
+from pages.full_run import fault_axis, training_panel
 from tests import apps
 from tests.apps import address, fields, text
 from tests.cases import each

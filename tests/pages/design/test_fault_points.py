@@ -9,7 +9,7 @@ from engine.run.shared_training import functional_class
 from engine.scenario.presets import EXPLORED, preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from pages.design_page import fault_axis, fault_points
+from pages.full_run import fault_axis, fault_points
 from tests import apps
 from tests.machines import TINY
 

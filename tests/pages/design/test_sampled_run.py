@@ -14,7 +14,7 @@ from engine.store import result_rows
 from engine.store.database import DEFAULT, open_store
 from engine.sweep import links
 from engine.training.shape import with_larger_budget
-from pages.design_page import sampled_run
+from pages.full_run import sampled_run
 from pages.ui import tables
 from pages.ui.numbers import duration
 from tests import apps

@@ -9,10 +9,11 @@ from engine.core.graph import STAGES
 from engine.registry import load_variant
 from pages.data_page import workload_charts
 from pages.decide_page import decide_charts
-from pages.design_page import every_knob, fault_axis, tornado
+from pages.design_page import every_knob, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
 from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
+from pages.full_run import fault_axis
 from pages.graphics import chart, charts, heat_maps, letters, log_axes, run_charts
 from pages.knob_cards import strip_charts
 from pages.memory import memory_charts

@@ -15,7 +15,7 @@ from engine.results.ledger import JOULES, OUTAGE, SECONDS, TRAINING, ledger_sum
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from pages.design_page import run_books
+from pages.full_run import run_books
 from pages.graphics import chart, charts, letters, pictures, run_charts
 from pages.ui import tables
 

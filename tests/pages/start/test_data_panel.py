@@ -14,7 +14,7 @@ from engine.workload.readers import mapping
 from engine.workload.source import passes_over
 from pages.answers import data_file, runs
 from pages.data_page import cache_size, workload_charts, workload_tables
-from pages.design_page import training_panel
+from pages.full_run import training_panel
 from pages.gate import access
 from pages.gate.typed_path import expand_path
 from pages.graphics import charts

@@ -11,7 +11,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from pages.answers import data_file, stored_uploads
 from pages.data_page import data_folder, fit_view, uploads
-from pages.design_page import training_panel
+from pages.full_run import training_panel
 from pages.gate import access
 from pages.own_data import panel as own_data
 from pages.own_data import ways

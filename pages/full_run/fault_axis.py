@@ -21,7 +21,7 @@ from engine.results.explanation import too_late_notes
 from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
-from pages.design_page import training_panel
+from pages.full_run import training_panel
 from pages.graphics import chart
 from pages.graphics.charts import EVENTS, FIT_WIDTH, INK, Spec, axis, layer, quantity, rule_mark, tooltip_fields
 from pages.ui import session

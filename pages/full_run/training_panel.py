@@ -26,7 +26,8 @@ from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
 from pages.answers import caution, data_file, estimates, later, passes, runs
 from pages.answers.headline import STEP
-from pages.design_page import run_books, sampled_run, tiles
+from pages.design_page import tiles
+from pages.full_run import run_books, sampled_run
 from pages.graphics import chart, charts, run_charts
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent

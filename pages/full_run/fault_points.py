@@ -20,7 +20,7 @@ from engine.run import forecast
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.store.status import RequestStatus
 from pages.answers import runs
-from pages.design_page import fault_axis
+from pages.full_run import fault_axis
 from pages.graphics import chart
 from pages.graphics.charts import (
     FIT_WIDTH,
