@@ -18,6 +18,7 @@ from .shared_training import functional_class
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable cores.
 STEP_FLOP_PER_SECOND = 300e9  # of a step, forward and backward
 ROWS_PER_SECOND = 20e6
+GATHERED_ROWS_PER_SECOND = 10e6  # of batches that are not trained; measured 8e6 (multi-hot) to 18e6
 START_SECONDS = 1.0  # of a worker
 PREPARE_SECONDS = 1.0  # before a training's first batch: its rows, its teacher, held-out samples
 POINT_SECONDS = 0.02  # of a point whose training and counts are known: schedule, metrics, its row in the store
@@ -54,7 +55,7 @@ def training_seconds(scenario: Scenario) -> float:
     step = min(step_flop(full_shape(scenario), batch_size), run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
     trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
     lookups: int = total(per_table(scenario.model, "pooling"))
-    gathered = (run.batches - trained_batches) * batch_size * lookups / ROWS_PER_SECOND  # rows of the other batches
+    gathered = (run.batches - trained_batches) * batch_size * lookups / GATHERED_ROWS_PER_SECOND
     return PREPARE_SECONDS + gathered + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
 
 
