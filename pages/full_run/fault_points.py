@@ -136,12 +136,12 @@ def _struck(point: Scenario, step_seconds: float, batches_by_fault: Mapping[str,
 def _draw_runs(points: Sequence[FaultPoint], first: str, second: str, status: RequestStatus | None) -> None:
     scenarios = [point.scenario for point in points]
     results = runs.results(scenarios, "full")
-    missing = [point for point, result in zip(scenarios, results, strict=True) if result is None]
-    if missing and status and not status.is_ended:
+    unfinished = [point for point, result in zip(scenarios, results, strict=True) if result is None]
+    if unfinished and status and not status.is_ended:
         runs.progress(status)
-    elif missing:
-        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
-        points_text = count(len(missing), "point")
+    elif unfinished:
+        wait = duration(forecast.sweep_seconds(unfinished, "full", cpu_count()))
+        points_text = count(len(unfinished), "point")
         st.button(
             f"Run these {points_text} with this fault: about {wait}",
             type="primary",

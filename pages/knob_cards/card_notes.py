@@ -27,17 +27,17 @@ def relaxation_line(strip: Strip, result: Result) -> str:
     strict = next((stop for stop in strip.stops if stop.knob_value == 0 and not stop.refused), None)
     if not age or not strict or strip.own_stop.refused:
         return f"{moved_sentence(strip)} {NOTHING_LOST if result.ran and not age else ''}".rstrip()
-    own, enough = strip.own_stop, strip.sufficient_value
-    saved = f"step {change_words(own.seconds / strict.seconds)}, energy {change_words(own.joules / strict.joules)}"
-    beyond = f", no more beyond {four_digits(enough)}" if enough is not None and own.knob_value >= enough else ""
+    relaxed, bound = strip.own_stop, strip.sufficient_value
+    saved = f"step {change_words(relaxed.seconds / strict.seconds)}, energy {change_words(relaxed.joules / strict.joules)}"
+    end = f", no more beyond {four_digits(bound)}" if bound is not None and relaxed.knob_value >= bound else ""
     older = f"After a power loss the MLP is up to {count(age, 'batch', 'batches')} older: {stale_mlp_cost(age)}."
-    return f"Against a strict log: {saved}{beyond}. {older}"
+    return f"Against a strict log: {saved}{end}. {older}"
 
 
 def near_data_note(scenario: Scenario, strip: Strip) -> str:
     """Return why near-data compute is slower, and whether a product has its logic."""
-    far, near = ({stop.knob_value: stop for stop in strip.stops}[is_near] for is_near in (False, True))
-    slower = near.seconds > (1 + LEAST_CHANGE) * far.seconds
-    logic = catalog.availability("near-data", scenario.machine.near_data_logic)
-    product = "" if logic.state == "on sale" else "No product has this logic: its watts and price are assumptions."
+    without_logic, with_logic = ({stop.knob_value: stop for stop in strip.stops}[is_near] for is_near in (False, True))
+    slower = with_logic.seconds > (1 + LEAST_CHANGE) * without_logic.seconds
+    part = catalog.availability("near-data", scenario.machine.near_data_logic)
+    product = "" if part.state == "on sale" else "No product has this logic: its watts and price are assumptions."
     return " ".join(filter(None, (slower_reason(scenario) if slower else "", product)))

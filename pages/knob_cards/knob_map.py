@@ -98,8 +98,9 @@ def knob_text(knob_value: Any) -> str:
 
 def finding(frame: pd.DataFrame, name: str, unit: str, first: str, second: str) -> str:
     """Return the title: the least metric and where it is."""
-    known = frame.dropna(subset=["metric"])
-    if known.empty:
+    runnable = frame.dropna(subset=["metric"])
+    if runnable.empty:
         return "No pair of these values can run"
-    least = known.loc[known["metric"].idxmin()]
-    return f"{name} is least, {figure(least['metric'], unit)}, with {first} {least['first']} and {second} {least['second']}"
+    best_cell = runnable.loc[runnable["metric"].idxmin()]
+    pair = f"{first} {best_cell['first']} and {second} {best_cell['second']}"
+    return f"{name} is least, {figure(best_cell['metric'], unit)}, with {pair}"
