@@ -5,6 +5,7 @@ import streamlit as st
 
 from engine.core.arithmetic import total
 from engine.core.figures import figure, percent
+from engine.insight.knobs.effect import EQUAL_WITHIN
 from engine.results.ledger import JOULES, OUTAGE, SECONDS, TRAINING, ledger_sum
 from engine.results.result import Result
 from pages.graphics import chart, charts, run_charts
@@ -21,12 +22,15 @@ MOST_STEPS = 60  # stretches of a run over which its power is averaged
 def books_frame(result: Result) -> tuple[pd.DataFrame, float | None]:
     """Return the accounts of a run that are not zero as rows of BOOKS, and where their axis is broken, None if nowhere.
 
+    An amount within rounding of the sum counts as zero.
+
     `drawn` is the length of a bar as a share of the plot. Outages mostly last much longer than a run. Their bars then go on
     beyond a break, on a scale of their own. Each quantity begins with a row of its sum, whose account is "".
     """
     cells, joint = [], None
     for column, (quantity, unit) in UNITS.items():
-        amounts = {row["Account"]: float(row[column]) for row in result.ledger if float(row[column]) > 0}
+        rounding = EQUAL_WITHIN * total(float(row[column]) for row in result.ledger)
+        amounts = {row["Account"]: float(row[column]) for row in result.ledger if float(row[column]) > rounding}
         order = [name for name in (*TRAINING, *OUTAGE) if name in amounts]
         knee = max((amounts[name] for name in order if name in TRAINING), default=0.0)
         longest = max(amounts.values(), default=0.0)

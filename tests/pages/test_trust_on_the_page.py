@@ -18,6 +18,7 @@ from engine.validation.validate import Gap
 from pages.design_page import constants_panel, questions, tiles
 from pages.evidence_page import gap_panel
 from pages.full_run import training_panel
+from pages.knob_cards import strips
 from pages.shell import address
 from pages.ui import downloads, session
 from pages.ui.numbers import result_text
@@ -61,7 +62,10 @@ def told(app):
 
 
 def test_a_main_knob_without_effect_says_so_and_one_with_effect_does_not():
-    assert "No effect here: PMEM uses no CXL link." in told(opened(preset="tiny", system="pmem"))
+    app = opened(preset="tiny", system="pmem")
+    assert not any("uses no CXL link" in text for text in told(app))
+    app.session_state[strips.FLAT_SECTION] = True
+    assert "No effect here: PMEM uses no CXL link." in told(app.run())
     assert not any("No effect" in text for text in told(opened(preset="trainingcxl-rm1", system="cxl")))
 
 

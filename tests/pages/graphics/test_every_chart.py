@@ -13,7 +13,7 @@ from pages.design_page import every_knob, tornado
 from pages.evidence_page import collectives_panel, scoreboard_panel, study_panel, verdict_charts
 from pages.evidence_page.here import machine_panel
 from pages.failures_page import close_up_panel, crash_viewer, effects_panel, fault_charts
-from pages.full_run import fault_axis
+from pages.full_run import fault_axis, fault_points
 from pages.graphics import chart, charts, heat_maps, letters, log_axes, run_charts
 from pages.knob_cards import strip_charts
 from pages.memory import memory_charts
@@ -54,6 +54,7 @@ SPECS = {
     "crash_viewer.spec": crash_viewer.spec(),
     "effects_panel.spec": effects_panel.spec(),
     "fault_axis.spec": fault_axis.spec(),
+    "fault_points.spec": fault_points.spec("Near-data compute", ("off", "on")),
     "fault_charts.loss_bars": fault_charts.loss_bars(100.0),
     "fault_charts.period_chart": fault_charts.period_chart((), 0.1, 1.0, 100.0),
     "fault_charts.fault_timeline": fault_charts.fault_timeline(),
