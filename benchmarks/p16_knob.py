@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.benchmark import Benchmark
 from benchmarks.browser import ROOT, WINDOW, chromium, served
 
-PRESETS, MOVES, STOPS_FURTHER = ("dlrm-kaggle", "meta-856", "mtrains-capacity"), 10, 3
+PRESETS, MOVES, STOPS_FURTHER = ("cxl-memory", "dlrm-terabyte", "dlrm-v4-cxl"), 10, 3  # both sliders act there
 LIMIT_SECONDS, SETTLED_MS, START_MS, PORT = 0.25, 4_000, 180_000, 8597
 SLIDERS = [f".st-key-strip-machine-{knob} [role=group] > div" for knob in ("cxl_bandwidth_GBps", "pmem_capacity_GB")]
 # When the pointer went up, when visible charts had been painted anew, and when the page began and ended to run.

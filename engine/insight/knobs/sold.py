@@ -1,6 +1,7 @@
 """Values of a knob that products have, and the end of their range."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from ...core.figures import figure
@@ -59,27 +60,23 @@ def neighbours(settled: Scenario, path: str, value_in_force: float) -> tuple[flo
     return (*below[-1:], *above[:1])
 
 
-def not_sold(settled: Scenario, path: str, knob_value: Any) -> str:
-    """Return a sentence on why no product has a knob's value.
-
-    It is "" if one has, or if nothing is known of products.
-    """
-    if path == CAPACITY:
-        own, other = _does_not_fit(settled), _does_not_fit(with_values(settled, {CAPACITY: knob_value}))
-        return " ".join(other) if len(other) > len(own) else ""  # a machine that nobody sells may lack something else
-    fastest = max(products_of(settled.machine, path), default=(knob_value, ""))
-    if knob_value <= fastest[0] * (1 + SAME_RATE):
-        return ""
-    return f"The fastest product carries {figure(fastest[0], 'GB/s')} ({fastest[1]})."
-
-
-def first_not_sold(settled: Scenario, path: str, rising: Mapping[int, Any]) -> dict[int, str]:
+def first_not_sold(settled: Scenario, path: str, rising: Mapping[int, Any]) -> tuple[int, str] | None:
     """Return the first of rising values that no product has: its key and the reason.
 
-    Return {} if all values are sold.
+    Return None if all values are sold, or if nothing is known of products. A machine of PMEM is sold if its chassis lacks no more
+    than with the first value.
     """
-    reasons = ((key, not_sold(settled, path, knob_value)) for key, knob_value in rising.items())
-    return dict([found] if (found := next((pair for pair in reasons if pair[1]), None)) else [])
+    if path == CAPACITY:
+        reference: tuple[str, ...] | None = None
+        for key, knob_value in rising.items():
+            lacks = _does_not_fit(with_values(settled, {CAPACITY: knob_value}))
+            reference = lacks if reference is None else reference
+            if len(lacks) > len(reference):
+                return key, " ".join(lacks)
+        return None
+    fastest, name = max(products_of(settled.machine, path), default=(inf, ""))
+    reason = f"The fastest product carries {figure(fastest, 'GB/s')} ({name})."
+    return next(((key, reason) for key, rate in rising.items() if rate > fastest * (1 + SAME_RATE)), None)
 
 
 def _does_not_fit(settled: Scenario) -> tuple[str, ...]:

@@ -176,16 +176,18 @@ def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseli
     knob, own_stop = KNOBS[path], row[own_index]
     ordered = knob.kind in NUMBER_KINDS
     enough_index = _enough_index(row) if ordered else None
-    places, not_sold = [*range(len(row))], dict[int, str]()
+    places, not_sold, first = [*range(len(row))], "", len(row)
     if ordered:
         places = _range(row, own_stop, lowest_shown(settled, path))
-        not_sold = first_not_sold(settled, path, {i: row[i].knob_value for i in places if i > own_index})
-        places = [i for i in places if i <= min(not_sold, default=len(row))]
-        places = _thinned(places, _kept_indices(settled, path, row, own_index, enough_index), max_stops)
+        runnable = {i: row[i].knob_value for i in places if not row[i].refused}
+        first, not_sold = first_not_sold(settled, path, runnable) or (first, not_sold)
+        beyond = next((i for i in places if i >= first and i > own_index), len(row))  # one is shown, and the value in force
+        kept_indices = _kept_indices(settled, path, row, own_index, enough_index)
+        places = _thinned([i for i in places if i <= beyond], kept_indices, max_stops)
     return Strip(
         path=path,
         own_index=places.index(own_index),
-        stops=tuple(replace(row[i], not_sold=not_sold.get(i, "")) for i in places),
+        stops=tuple(replace(row[i], not_sold=not_sold if i >= first else "") for i in places),
         baseline=baseline,
         marks=_marks(settled, path),
         sufficient_value=None if enough_index is None else row[enough_index].knob_value,
@@ -211,12 +213,16 @@ def _range(row: Sequence[Stop], own_stop: Stop, lowest: float) -> list[int]:
     changes = [
         i for i in range(len(row) - 1) if row[i].knob_value >= lowest and not _same_step(row[i].seconds, row[i + 1].seconds)
     ]
+    runs = any(not stop.refused for stop in row)  # where none runs, another knob is to blame, and all are offered
     least_near = min(own_stop.knob_value, max(own_stop.knob_value / NEAR_FACTOR, lowest))
     near_places = [
         i
         for i, stop in enumerate(row)
         if stop is own_stop
-        or (not stop.refused and (stop.knob_value == 0 or least_near <= stop.knob_value <= own_stop.knob_value * NEAR_FACTOR))
+        or (
+            not (stop.refused and runs)
+            and (stop.knob_value == 0 or least_near <= stop.knob_value <= own_stop.knob_value * NEAR_FACTOR)
+        )
     ]
     return list(range(min(changes + near_places), max([i + 1 for i in changes] + near_places) + 1))
 

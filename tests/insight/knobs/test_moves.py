@@ -4,7 +4,7 @@ import pytest
 
 from engine.insight.knobs.front import MOST_KNOBS, by_effect, front_knobs, is_read
 from engine.insight.knobs.moves import change_words, is_flat, moved_sentence, moves
-from engine.insight.knobs.sold import neighbours, not_sold
+from engine.insight.knobs.sold import first_not_sold, neighbours
 from engine.insight.knobs.stops import CAPACITY
 from engine.insight.knobs.strips import Stop, Strip, strips
 from engine.insight.relaxation import LINK
@@ -90,12 +90,29 @@ def test_no_strip_shows_more_than_one_stop_beyond_what_is_sold(name):
     scenario = preset(name).scenario
     for strip in strips(scenario, [CAPACITY, LINK, "machine.pcie_bandwidth_GBps", "machine.network_bandwidth_GBps"]):
         unsold = [one for one in strip.stops[strip.own_index + 1 :] if one.not_sold]
-        assert len(unsold) <= 1 and (not unsold or unsold[0] is strip.stops[-1])
+        assert len(unsold) <= 1 and (not unsold or unsold[0] == strip.stops[-1])
 
 
 def test_neighbours_on_sale_are_modules_and_cards():
     settled = sized_scenario(preset(EXPLORED).scenario)
     assert neighbours(settled, CAPACITY, 128.0) == (96.0, 160.0)
     assert neighbours(settled, LINK, 25.83) == (12.915, 49.61)
-    assert not_sold(settled, LINK, 99.2) == "" and "99.2 GB/s" in not_sold(settled, LINK, 128.0)
-    assert not_sold(settled, CAPACITY, 8 * 32.0) == "" and "expander bays" in not_sold(settled, CAPACITY, 9 * 32.0)
+    assert first_not_sold(settled, LINK, {3: 99.2, 4: 128.0, 5: 256.0}) == (
+        4,
+        "The fastest product carries 99.2 GB/s (×16 Gen6, 121 GB/s raw).",
+    )
+    assert first_not_sold(settled, CAPACITY, {0: 128.0, 1: 8 * 32.0}) is None
+    key, reason = first_not_sold(settled, CAPACITY, {0: 128.0, 1: 8 * 32.0, 2: 9 * 32.0, 3: 4096.0}) or (0, "")
+    assert key == 2 and "9 expander bays; two-socket has 8" in reason
+
+
+def test_a_value_in_force_that_nobody_sells_is_shown_and_marked():
+    (capacity,) = strips(with_values(preset(EXPLORED).scenario, {CAPACITY: 512.0}), [CAPACITY])
+    assert capacity.own_stop.knob_value == 512.0 and capacity.own_stop.not_sold
+    assert [bool(one.not_sold) for one in capacity.stops] == [one.knob_value > 256.0 for one in capacity.stops]
+    assert len([one for one in capacity.stops if one.knob_value > 512.0]) == 1
+
+
+def test_where_nothing_runs_all_values_near_the_present_one_are_offered():
+    (link,) = strips(with_values(preset(EXPLORED).scenario, {CAPACITY: 32.0}), [LINK])
+    assert all(one.refused for one in link.stops) and len(link.stops) > 4
