@@ -52,9 +52,9 @@ def running_costs(result: Result) -> RunningCosts | None:
         return None
     numbers = result.results
     machine, step = result.scenario.machine, (numbers["Step time [ms]"] or 0.0) * MS
-    watts, capital = room_watts(result.scenario, (numbers["Energy per batch [J]"] or 0.0) / step), numbers["Capital cost [USD]"]
+    watts, capital = meter_watts(result), numbers["Capital cost [USD]"]
     paid = training_cost(machine, capital, watts, BILLION * step / result.scenario.data.batch_size)
-    kwh_month, kwh_price = watts * MONTH * machine.training_hours_a_month / HOURS / KWH, prices.electricity(machine).value
+    kwh_month, kwh_price = watts * machine.training_hours_a_month * HOUR / KWH, prices.electricity(machine).value
     return RunningCosts(
         capital=capital,
         kwh_month=kwh_month,
@@ -89,6 +89,16 @@ def room_watts(scenario: Scenario, watts: float) -> float:
     housed = in_chassis(scenario.system, machine)
     in_room = {"device": room_joule_factor(housed), "node": room_joule_factor(housed) / node_joule_factor(housed), "room": 1.0}
     return in_room[machine.energy_level] * watts
+
+
+def meter_watts(result: Result) -> float:
+    """Return the mean watts of a result's machine at the room's meter.
+
+    They are those of the steady state; the result has run.
+    """
+    numbers = result.results
+    step = (numbers["Step time [ms]"] or 0.0) * MS
+    return room_watts(result.scenario, (numbers["Energy per batch [J]"] or 0.0) / step)
 
 
 def static_energy_clause(results: Mapping[str, float | None]) -> str:

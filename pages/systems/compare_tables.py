@@ -10,7 +10,7 @@ from engine.insight.data_movement import DataMove
 from engine.results.result import Result
 from pages.systems.comparison import policies, results_that_ran
 from pages.ui import palette
-from pages.ui.numbers import change, label, result_text
+from pages.ui.numbers import change, label, quantity, result_text
 from pages.ui.tables import bar_limit
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
@@ -37,14 +37,13 @@ def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
 
     "Known by" says how well a system is known. Columns without any number are left out, and nodes if each system has one.
     """
-    base_results = results[base].results if base else {}
     rows = []
     for system, result in results_that_ran(results).items():
         row: dict[str, object] = {"Training system": system}
         for name, compared in COMPARED_RESULTS.items():
-            row[name] = result.results.get(name)
+            row[name] = quantity(name, result)
             if compared:
-                row[f"{label(name)}, change"] = change(result.results.get(name), base_results.get(name))
+                row[f"{label(name)}, change"] = change(quantity(name, result), quantity(name, results[base]) if base else None)
         rows.append(row | {POLICY: policies(result.scenario).loss_clause, KNOWN_BY: palette.known_by(system)})
     frame = pd.DataFrame(rows)
     return frame.drop(columns=[name for name in frame if not _is_shown(name, frame[name])])

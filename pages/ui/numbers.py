@@ -6,7 +6,9 @@ import pandas as pd
 
 from engine.analysis.over_weeks import CAMPAIGN_METRICS
 from engine.core.figures import count, decimals, duration, factor, figure, percent, with_error
-from engine.results.metrics import ERRORS, all_metrics
+from engine.insight import quantities
+from engine.results.metrics import ERRORS, all_metrics, error_of
+from engine.results.result import Result
 
 __all__ = [
     "better_direction",
@@ -15,7 +17,10 @@ __all__ = [
     "error_formats",
     "label",
     "milliseconds",
+    "named_text",
     "percent",
+    "quantity",
+    "quantity_text",
     "result_text",
     "size",
     "unit",
@@ -44,6 +49,23 @@ def result_text(number: float | None, unit: str = "", error: float | None = None
     if number is not None and not unit and abs(number) < MOST_WHOLE and number == round(number):
         return count(number)
     return percent(None if number is None else number / 100) if unit == "%" else figure(number, unit)
+
+
+def quantity(name: str, result: Result) -> float | None:
+    """Return a result's number of the named quantity, None where it does not apply; pages show such numbers by this function."""
+    return quantities.number(name, result)
+
+
+def quantity_text(name: str, result: Result) -> str:
+    """Return a result's number of the named quantity as text, in its unit; "n/a" where it does not apply."""
+    number, error = quantity(name, result), error_of(name, result.results)
+    return result_text(number, quantities.shown_unit(name, result.scenario), error)
+
+
+def named_text(name: str, result: Result) -> str:
+    """Return a quantity's name and number for use inside a sentence: "cache hit rate of 46.4 %"."""
+    title = label(name)
+    return f"{title[0].lower()}{title[1:]} of {quantity_text(name, result)}"
 
 
 def error_formats(frame: pd.DataFrame) -> Mapping[str, str]:

@@ -144,7 +144,7 @@ def test_running_costs_follow_from_watts_in_the_room_and_from_the_price(level):
     supplied = 1 / np.interp((169 + 250) / 750, (0.1, 0.2, 0.5, 1), (0.8, 0.87, 0.9, 0.87))
     watts = r[JOULES] / (r[STEP] / 1e3) * {"device": 1.3 * supplied, "node": 1.3, "room": 1}[level]
     hours = 1e9 / r["Throughput [samples/s]"] / 3600
-    assert found.kwh_month == pytest.approx(watts * 365.25 * 24 / 12 / 1000)
+    assert found.kwh_month == pytest.approx(watts * 730 / 1000)
     assert found.electricity_month == pytest.approx(0.081 * found.kwh_month)
     assert found.capital == r[DOLLARS]
     assert found.per_billion_samples == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 365.25 * 24))
