@@ -8,7 +8,7 @@ from engine.errors import EmberpoolError
 from engine.insight.data_profile import Profile
 from engine.scenario.scenario import with_values
 from engine.workload.source import passes_over
-from pages.answers import data_file, later
+from pages.answers import data_file, estimates, later
 from pages.data_page import cache_size, counting, fit_view, lock_charts, profile_charts, workload_tables
 from pages.own_data import leading, panel
 from pages.shell import address, frame
@@ -48,6 +48,7 @@ except EmberpoolError as error:
 
 reasons = [workload_tables.provenance(profile, file), profile.numbering]
 reasons += [f"A run is {passes_over(scenario, profile.samples)}."] if profile.samples else []
+reasons += [] if file else [workload_tables.cache_note(estimates.estimate_of(scenario))]
 with answer.draw(workload_tables.answer(profile, share), reasons):
     if file:
         st.button("Train on this file", key="train shown", on_click=leading.train, args=(session.base(), scenario))

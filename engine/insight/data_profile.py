@@ -12,10 +12,11 @@ from ..caches.stack_distance import curve
 from ..core.arithmetic import total
 from ..core.arrays import Floats, Ints
 from ..core.figures import count
-from ..core.row_sizes import mean_bytes
+from ..core.points.numbers import as_float
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..systems.row_kinds import kind_bytes, mean_kind
+from ..systems.row_kinds import kind_bytes
+from ..systems.row_kinds import row_bytes as mean_row_bytes
 from ..workload.accesses import expected_accesses
 from ..workload.batch import offsets, table_ends
 from ..workload.expected import hit_rate
@@ -33,7 +34,7 @@ HOTTEST_STAY = "hottest rows stay (LFU in the long run)"
 class Profile:
     """The access profile of generated or recorded data.
 
-    rows, row_bytes: rows of all tables, and bytes of the mean row without its optimizer's state.
+    rows, row_bytes: rows of all tables, and bytes of the mean row with optimizer state and checksum.
     counted_text: the counted batches and lookups as text; "" for an expectation.
     popularity: share of lookups that go to the hottest rows, at each of ROW_SHARES.
     by_batch: tuples of batch size, unique rows, and lookups of rows of the previous batch; both are shares of lookups.
@@ -133,10 +134,9 @@ def _profile(
     table_hits: Floats,
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
-    mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "state_and_checksum")
     hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, HOTTEST_STAY: head}
-    row_bytes = mean_bytes(mean.row) - mean_bytes(mean.state_and_checksum)
-    return Profile(total(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
+    row_bytes = as_float(mean_row_bytes(s))
+    return Profile(total(tables), row_bytes, words, head, by_batch, hits, tables, kind_bytes(s, "row"), weight, table_hits)
 
 
 def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> tuple[int, float, float]:

@@ -14,8 +14,11 @@ from engine.core.arithmetic import total
 from engine.core.figures import PREFIXES, count, factor, figure, percent
 from engine.insight import data_profile, planner_gap
 from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE, ROW_SHARES, Profile
+from engine.insight.quantities import HIT_RATE
 from engine.paths import FileState
+from engine.results.result import Result
 from engine.scenario.scenario import Scenario, is_sequential, per_table
+from engine.systems.kernels.in_force import title_of
 from engine.workload.bags import chances, length_cv
 from engine.workload.histories import history_law
 from engine.workload.popularity import table_kinds
@@ -24,6 +27,7 @@ from engine.workload.readers.file_tables import numbering_note
 from engine.workload.readers.formats import read_file
 from engine.workload.readers.recording import Recording
 from engine.workload.source import source
+from pages.ui.numbers import named_text, quantity
 
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
 MOST_TABLES, SMALL_TABLE, MANY_TABLES, MOST_LETTERS = 30, 10_000, 100, 20
@@ -50,11 +54,13 @@ def _read_file(path: str, digest: str, states: tuple[FileState, ...]) -> Recordi
 
 
 def profile_scenario(scenario: Scenario) -> Scenario:
-    """Return a default scenario with this scenario's model and data.
+    """Return a default scenario with this scenario's model, data and row checksums.
 
     It is the key of cached profiles, so that other knobs recompute nothing.
     """
-    return replace(Scenario(), model=scenario.model, data=scenario.data)
+    usual = Scenario()
+    policy = replace(usual.policy, row_checksums=scenario.policy.row_checksums)
+    return replace(usual, model=scenario.model, data=scenario.data, policy=policy)
 
 
 def has_many_table_kinds(scenario: Scenario) -> bool:
@@ -93,7 +99,7 @@ def without_columns(profile: Profile, visible: bool) -> Profile:
 
 
 def answer(profile: Profile, share: float) -> str:
-    """Return a sentence on the hit rates of a cache that holds `share` of all rows.
+    """Return a sentence on the hit rates, lookup by lookup, of a cache that holds `share` of all rows.
 
     If `share` is 0, the sentence is on caches of several sizes.
     """
@@ -101,11 +107,19 @@ def answer(profile: Profile, share: float) -> str:
         return sizes_sentence(profile)
     lru, static = (percent(profile.hit_rate(policy, share)) for policy in (LRU, HOTTEST_STAY))
     cache = f"A cache of {figure(share * table_bytes(profile), 'B')} ({percent(share)} of the rows)"
-    return f"{cache} hits {lru} of the lookups with LRU, {static} if it keeps the hottest rows"
+    return f"{cache} has an LRU hit rate of {lru}, and a hot-row hit rate of {static}"
+
+
+def cache_note(result: Result) -> str:
+    """Return a sentence on the hit rate of the system's own cache; "" without one."""
+    if quantity(HIT_RATE, result) is None:
+        return ""
+    own = f"{title_of(result.scenario)} has a {named_text(HIT_RATE, result)}: its cache serves whole batches"
+    return f"{own}. The LRU and hot-row hit rates are of ideal caches that serve lookup after lookup."
 
 
 def table_bytes(profile: Profile) -> float:
-    """Return the bytes of all tables."""
+    """Return the bytes of all tables, with optimizer state and checksums, as `engine.systems.traffic.table_bytes`."""
     return float(profile.rows * profile.row_bytes)
 
 
@@ -142,7 +156,7 @@ def sizes_sentence(profile: Profile) -> str:
     size_texts = [
         f"{percent(part)} with {figure(share * table_bytes(profile), 'B')}" for part, share in zip(reached, shares, strict=True)
     ]
-    return f"An LRU cache reaches a hit rate of {', '.join(size_texts)}"
+    return f"An LRU cache reaches an LRU hit rate of {', '.join(size_texts)}"
 
 
 def popularity_sentence(profile: Profile) -> str:

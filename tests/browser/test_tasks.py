@@ -134,7 +134,7 @@ def test_a_table_of_clicks_becomes_popularity_and_a_training_with_auc_in_five_pr
     press(button(page, "accept guess"))
     said = page.locator(".st-key-answer")
     expect(said).to_contain_text("counted in", timeout=WAIT_MS)
-    expect(said).to_contain_text(re.compile("hits .* % of the lookups with LRU"))
+    expect(said).to_contain_text(re.compile("an LRU hit rate of .* %"))
     expect(said).to_contain_text("passes over 1,080 samples")
     expect(page.locator(".st-key-chart-tables").filter(has_text="item, ").first).to_be_visible(timeout=WAIT_MS)
     press(button(page, "train shown"))

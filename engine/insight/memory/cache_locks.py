@@ -29,7 +29,7 @@ class LockPoint(NamedTuple):
     gigabytes: its size [GB].
     missed: share of a batch's unique rows that the cache misses.
     refused: share of a batch's unique rows that find their set locked.
-    hit_rate: share of lookups that hit.
+    hit_rate: cache hit rate: share of lookups whose row was in the cache when their batch began.
     """
 
     share: float
@@ -46,7 +46,7 @@ def has_locked_sets(s: Scenario) -> bool:
 
 
 def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
-    """Return locked caches of several sizes, the smallest first.
+    """Return locked caches of several sizes and of the scenario's own, the smallest first.
 
     Return () for a system without a locked cache.
     """
@@ -58,9 +58,11 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
     rows, unique = np.array(s.model.num_embeddings), float(expected_accesses(s).unique_rows[table_numbers].sum())
     table_rows = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[table_numbers]
     nbytes = float(table_rows @ kind_bytes(s, "row")[table_numbers])
-    shares = dict.fromkeys(min(1.0, times * unique / float(table_rows.sum())) for times in UNIQUE_ROW_MULTIPLES)
+    shares = {min(1.0, times * unique / float(table_rows.sum())) for times in UNIQUE_ROW_MULTIPLES}
+    if s.policy.cache_load_factor > 0:
+        shares.add(s.policy.cache_load_factor)
     looked_up, points = float(expected_accesses(s).lookups[table_numbers].sum()), []
-    for share in shares:
+    for share in sorted(shares):
         sized = with_values(s, {CACHE_SHARE: share})
         cache_traffic = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
         hit_rate = float(remaining_share(cache_traffic.missed_lookups, looked_up))
@@ -86,10 +88,8 @@ def knee(points: tuple[LockPoint, ...]) -> float | None:
 
 def finding(s: Scenario, points: tuple[LockPoint, ...]) -> str:
     """Return the curve's finding as a sentence without a full stop."""
-    shares = np.log([point.share for point in points])
-    size = np.log(max(s.policy.cache_load_factor, 1e-12))
-    refused, hits = (np.interp(size, shares, [getattr(point, name) for point in points]) for name in ("refused", "hit_rate"))
-    cache = f"this cache refuses {percent(float(refused))} of a batch's rows and hits {percent(float(hits))} of lookups"
+    own = min(points, key=lambda point: abs(point.share - s.policy.cache_load_factor))
+    cache = f"this cache refuses {percent(own.refused)} of a batch's rows, with a cache hit rate of {percent(own.hit_rate)}"
     bend = knee(points)
     return (
         cache[0].upper() + cache[1:] if bend is None else (f"From {figure(bend, 'GB')} on, the rows of two batches fit; {cache}")
