@@ -27,6 +27,7 @@ from ..analysis.verdict.report.sentences import (
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET_KNOBS
 from ..core.figures import count, figure
+from ..insight.quantities import POWER, THROUGHPUT, number
 from ..insight.running_costs import assumptions
 from ..results import csv_table
 from ..scenario.presets import DEFAULT
@@ -147,7 +148,7 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     return "\n".join(lines) + "\n"
 
 
-NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'W':>8}"
+NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'meter W':>8}"
 HEAD = f"{'system':18}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
 
 
@@ -155,11 +156,11 @@ def _line(row: SystemRow) -> str:
     head = f"{row.system:18}{row.family:24}"
     if row.result is None:
         return f"{head}{'-':>17}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
-    results, cost, capital = row.result.results, row.cost, row.capital
+    cost, capital = row.cost, row.capital
     numbers = (
         f"{figure(cost.total):>17}" if cost else f"{'-':>17}",
         "-".rjust(12) if capital is None else f"{figure(capital):>12}",
-        f"{figure(results['Throughput [samples/s]']):>15}{figure(results['Average power [W]']):>8}",
+        f"{figure(number(THROUGHPUT, row.result)):>15}{figure(number(POWER, row.result)):>8}",
     )
     kernels = kernel_words(row.scenario) if row.scenario else ""
     machine = f"{machine_words(row)}{f'; kernels {kernels}' if kernels else ''}"

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from engine.analysis.verdict import families
 from engine.analysis.verdict.outlook.territory import Territory
+from engine.insight.quantities import THROUGHPUT
 from pages.graphics.charts import (
     FIT_WIDTH,
     INK,
@@ -34,6 +35,8 @@ COLOURS = {
     families.SERVERS: "#9467bd",
 }
 NO_FAMILY = "no machine can be built"
+# Price and cost of a machine with its protection; Design's are those of the machine alone.
+COUNTED, PRICE, RATE = "Cost of a billion samples that count [USD]", "Machine and protection [USD]", THROUGHPUT
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
 LONGEST = max(PARTS, key=len)
 MAP_HEIGHT = 300
@@ -93,9 +96,9 @@ def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, fami
         ("y", y_title, ",.4~r"),
         ("family", "Rows are held in"),
         ("system", "System"),
-        ("cost", "Cost of a billion samples [USD]", ",.3~r"),
-        ("price", "Machine [USD]", ",.0f"),
-        ("rate", "Samples/s", ",.3~r"),
+        ("cost", COUNTED, ",.3~r"),
+        ("price", PRICE, ",.0f"),
+        ("rate", RATE, ",.3~r"),
     )
     cells = layer(
         {"type": "rect"},

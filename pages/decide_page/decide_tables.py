@@ -13,11 +13,13 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
+from engine.campaign.monthly import losses
 from engine.core.figures import times
-from engine.insight.running_costs import BILLION, MONTH
+from engine.insight import quantities
 from engine.registry import load_variant
 from engine.sweep import links
-from pages.decide_page.decide_charts import NO_FAMILY
+from pages.decide_page.decide_charts import COUNTED, NO_FAMILY, PRICE, RATE
+from pages.ui.numbers import quantity
 from pages.ui.page_link import host
 from pages.ui.plain import spell_out_knobs
 
@@ -25,10 +27,10 @@ MAX_COST_RATIO = 6.0  # times the lowest cost: longer bars would leave no room f
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
 MIN_PART = 1e-4  # share of a cost: smaller parts are not drawn
 NUMBERS = {
-    "USD a billion samples": "%.4g",
-    "Machine [USD]": "%,.0f",
-    "Samples/s": "%,.0f",
-    "Power [W]": "%,.0f",
+    COUNTED: "%.4g",
+    PRICE: "%,.0f",
+    RATE: "%,.0f",
+    quantities.POWER: "%,.0f",
     "Samples that count [%]": "%.2f",
     "Best in draws [%]": "%.0f",
 }
@@ -93,10 +95,10 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
                 "Machine, or what limits it": spell_out_knobs(
                     " ".join(filter(None, (row.reason or machine_words(row), unavailable_sentence(row))))
                 ),
-                "USD a billion samples": row.cost.total if row.cost else None,
-                "Machine [USD]": row.capital,
-                "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,
-                "Power [W]": row.result.results["Average power [W]"] if row.result else None,
+                COUNTED: row.cost.total if row.cost else None,
+                PRICE: row.capital,
+                RATE: quantity(RATE, row.result) if row.result else None,
+                quantities.POWER: quantity(quantities.POWER, row.result) if row.result else None,
                 "Samples that count [%]": 100 * min(row.protection.share, 1.0) if row.result else None,
                 "Best in draws [%]": 100 * bands.share(row.system) if bands and row.result else None,
                 "Open": host() + links.link(row.scenario, base) if row.scenario else None,
@@ -118,8 +120,7 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
     for row in verdict.families:
         if row.result is None:
             continue
-        guard, rate = row.protection, (row.result.results["Throughput [samples/s]"] or 0.0) * MONTH / BILLION
-        monthly_loss = max(row.cost.failures, 0.0) * rate * guard.share if row.cost else None
+        guard = row.protection
         loss_rows.append(
             {
                 "Rows are held in": row.family,
@@ -129,7 +130,7 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
                 "Its loss [batches]": guard.lost_batches,
                 "Its loss [min]": guard.lost_minutes,
                 "Samples that count [%]": 100 * min(guard.share, 1.0),
-                "Cost of failures a month [USD]": monthly_loss,
+                losses.LOST_USD: losses.hour_of(row.result).usd_a_month(1 - min(guard.share, 1.0)),
                 "Requirement": "met" if row.meets else "missed",
             }
         )
@@ -145,9 +146,9 @@ def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.
         "If": "as asked",
         "Rows are held in": best_row.family if best_row else NO_FAMILY,
         "System": row_title(best_row) if best_row else "",
-        "USD a billion samples": best_row.cost.total if best_row and best_row.cost else None,
-        "Machine [USD]": best_row.capital if best_row else None,
-        "Samples/s": best_row.result.results["Throughput [samples/s]"] if best_row and best_row.result else None,
+        COUNTED: best_row.cost.total if best_row and best_row.cost else None,
+        PRICE: best_row.capital if best_row else None,
+        RATE: quantity(RATE, best_row.result) if best_row and best_row.result else None,
     }
     return pd.DataFrame(
         [
@@ -157,9 +158,9 @@ def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.
                     "If": f"{variant.name}: {variant.case_text}",
                     "Rows are held in": variant.winner.family or NO_FAMILY,
                     "System": title(variant.winner.system),
-                    "USD a billion samples": variant.winner.cost if variant.winner.meets else None,
-                    "Machine [USD]": variant.winner.capital,
-                    "Samples/s": variant.winner.throughput or None,
+                    COUNTED: variant.winner.cost if variant.winner.meets else None,
+                    PRICE: variant.winner.capital,
+                    RATE: variant.winner.throughput or None,
                 }
                 for variant in variants
             ),

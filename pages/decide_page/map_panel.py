@@ -30,9 +30,9 @@ COLUMNS = {
     "y": "",
     "family": "Rows are held in",
     "system": "System",
-    "cost": "Cost of a billion samples [USD]",
-    "price": "Machine [USD]",
-    "rate": "Samples/s",
+    "cost": decide_charts.COUNTED,
+    "price": decide_charts.PRICE,
+    "rate": decide_charts.RATE,
     "answered": "Computed",
 }
 

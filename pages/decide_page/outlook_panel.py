@@ -9,6 +9,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.tipping import TippingPoint
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import popularity_changes, tipping_words
+from engine.campaign.monthly.losses import LOST_USD
 from engine.insight.running_costs import assumptions, running_cost_unit
 from engine.registry import load_variant
 from pages.decide_page import decide_charts, decide_tables
@@ -20,7 +21,7 @@ LOSS_FORMATS = {
     "Its loss [batches]": "%,.0f",
     "Its loss [min]": "%.3g",
     "Samples that count [%]": "%.2f",
-    "Cost of failures a month [USD]": "%,.0f",
+    LOST_USD: "%,.0f",
 }
 
 
@@ -50,7 +51,7 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping:
     else:
         downloads.show(
             decide_tables.case_rows(cases.result(), best_row),
-            {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"},
+            {name: decide_tables.NUMBERS[name] for name in (decide_charts.COUNTED, decide_charts.PRICE, decide_charts.RATE)},
         )
         if best_row and "cxl" not in load_variant("systems", best_row.system).devices:
             st.caption("The best machine has no CXL link, so the bandwidth of the link changes only machines of other families.")

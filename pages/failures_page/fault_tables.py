@@ -12,6 +12,7 @@ from engine.campaign.reference_points import YARDSTICKS, llama_prediction
 from engine.campaign.simulate import Campaign
 from engine.core.figures import count, exact, figure, percent
 from engine.registry import load_variant, variant_names
+from engine.results.metrics import all_metrics
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
 from engine.units import MINUTE
@@ -20,14 +21,9 @@ from pages.failures_page.campaigns import Campaigns, own_log_name
 
 ROOM = 2.5  # ratio of the lowest loss to the chart's lower end, which leaves room for names
 OUTAGE_PHASES = ("detect", "restart", "restore")
-# A campaign has weeks of faults and any protection, so these metrics have other titles than those of a single run.
-WEEKS_TITLES = {
-    "Effective training time ratio": "Effective training time ratio over weeks",
-    "Goodput [samples/s]": "Goodput over weeks [samples/s]",
-}
 FORMATS = {
-    "Effective training time ratio over weeks": "%.4f",
-    "Goodput over weeks [samples/s]": "%.4g",
+    "Effective training time ratio, mean over weeks": "%.4f",
+    "Goodput, mean over weeks [samples/s]": "%.4g",
     "Energy per sample [J]": "%.4g",
     "Unrecoverable [%]": "%.3g",
 }
@@ -75,7 +71,13 @@ def means_table(campaigns: Campaigns) -> pd.DataFrame:
         {"Protection": protection.title, **protection.means, "Not possible here": protection.refusal}
         for protection in campaigns.protections
     ]
-    return pd.DataFrame(rows).rename(columns=WEEKS_TITLES)
+    return pd.DataFrame(rows).rename(columns=weeks_title)
+
+
+def weeks_title(column: str) -> str:
+    """Return the title of a mean over campaigns; a metric's own title is that of a single run, or of a single campaign."""
+    title, bracket, unit = column.partition(" [")
+    return f"{title}, mean over weeks{bracket}{unit}" if title in {metric.title for metric in all_metrics()} else column
 
 
 def survival_table() -> pd.DataFrame:

@@ -71,7 +71,7 @@ class MonthlyLosses:
 
     def usd(self, share: float) -> float:
         """Return the cost [USD] of a share of a month."""
-        return self.hours(share) * self.cluster_hour.usd
+        return self.cluster_hour.usd_a_month(share)
 
     def loss_text(self, loss: ProtectionLoss) -> str:
         """Return hours and USD of a loss as text."""
@@ -148,7 +148,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
         sentences.append(losses.why_sentence(month.scenario, chosen_loss))
     best_loss = better_period(month)
     if best_loss and best_loss.period:
-        sentences += [f"The best period is {figure(best_loss.period, 's')}, with a loss of {month.loss_text(best_loss)}."]
+        sentences += [f"The best period is {figure(best_loss.period, 's')}, which loses {month.loss_text(best_loss)} a month."]
         sentences += [best_loss.note] * bool(best_loss.note)
     else:
         sentences += ["The checkpoint period is near the best period."] * bool(month.best_period_loss)
@@ -156,7 +156,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
     better_loss = better_protection(month)
     best_of_all = (
         f"The best protection is {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, "
-        f"with a loss of {month.loss_text(least_loss)}."
+        f"which loses {month.loss_text(least_loss)} a month."
     )
     sentences.append(best_of_all if better_loss else "No other protection loses less.")
     return sentences

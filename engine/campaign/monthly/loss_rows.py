@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from ...units import MINUTE
-from .losses import ClusterHour, ProtectionLoss
+from .losses import LOST_USD, ClusterHour, ProtectionLoss
 
-HOURS, USD = "Lost [h a month]", "Lost [USD a month]"
+HOURS, USD = "Lost [h a month]", LOST_USD
 OWN_HOURS, FAILURE_HOURS = "By the protection itself [h a month]", "By failures [h a month]"
 PERIOD, PRICE, REFUSED = "Checkpoint period [min]", "Hardware it takes [USD]", "Not possible here"
 Row = dict[str, str | float | None]
@@ -38,7 +38,7 @@ def loss_rows(losses: Iterable[ProtectionLoss], hour: ClusterHour, chosen: str) 
                 "Protection": loss.title,
                 "Yours": "yes" if loss.name == chosen else "",
                 HOURS: total_hours,
-                USD: None if total_hours is None else total_hours * hour.usd,
+                USD: hour.usd_a_month(loss.share.total) if loss.share else None,
                 OWN_HOURS: own_hours,
                 FAILURE_HOURS: failure_hours,
                 PERIOD: loss.period / MINUTE if loss.period else None,

@@ -13,14 +13,17 @@ from ...core.figures import count, exact, factor, figure, percent
 from ...errors import CannotRun, EmberpoolError
 from ...estimate import estimate
 from ...faults.fault import Hazard
-from ...insight.running_costs import assumptions, room_watts, training_cost
+from ...insight.running_costs import assumptions, meter_watts, training_cost
 from ...registry import all_variants, load_variant, variant_names
+from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
-from ...units import DAY, HOUR, MS
+from ...units import DAY, HOUR
 from ..closed_form import calm_share
 from ..formulas.best_period import copy_mtbf, period_note
 from ..formulas.useful_time import useful_time
 from ..simulate import Campaign, campaign_terms, checkpoint_period
+
+LOST_USD = "Lost [USD a month]"  # by the protection and by failures, on Decide and Failures
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,10 @@ class ClusterHour:
         """USD of the hour; only electricity where the machines have no price."""
         return (self.capital or 0.0) + self.electricity
 
+    def usd_a_month(self, share: float) -> float:
+        """Return the USD of a share of a month's hours of training."""
+        return share * self.hours * self.usd
+
 
 def cluster_hour(scenario: Scenario) -> ClusterHour:
     """Return the cost of an hour of a scenario's cluster.
@@ -100,9 +107,16 @@ def cluster_hour(scenario: Scenario) -> ClusterHour:
     result = estimate(scenario)
     if not result.ran:
         raise CannotRun(result.outcome)
-    machine, machines = result.scenario.machine, scenario.faults.machines
-    step, capital = (result.results["Step time [ms]"] or 0.0) * MS, result.results["Capital cost [USD]"]
-    watts = room_watts(result.scenario, (result.results["Energy per batch [J]"] or 0.0) / step)
+    return hour_of(result)
+
+
+def hour_of(result: Result) -> ClusterHour:
+    """Return the cost of an hour of a cluster of an estimate's machines.
+
+    The estimate has run.
+    """
+    machine, machines = result.scenario.machine, result.scenario.faults.machines
+    watts, capital = meter_watts(result), result.results["Capital cost [USD]"]
     paid = training_cost(machine, capital, watts, HOUR)
     return ClusterHour(
         capital=None if paid.capital is None else paid.capital * machines,
@@ -111,13 +125,15 @@ def cluster_hour(scenario: Scenario) -> ClusterHour:
         machine_price=capital,
         watts=watts * machines,
         hours=machine.training_hours_a_month,
-        assumptions=assumptions(scenario),
+        assumptions=assumptions(result.scenario),
     )
 
 
 def hour_sentence(hour: ClusterHour) -> str:
     """Return a sentence on the cost of an hour and its parts."""
-    power = f"{figure(hour.electricity, 'USD')} of electricity for {figure(hour.watts, 'W')}"
+    each = " a machine" if hour.machines > 1 else ""
+    watts = figure(hour.watts / hour.machines, "W")
+    power = f"{figure(hour.electricity, 'USD')} of electricity for a power at the meter of {watts}{each}"
     if hour.capital is None or hour.machine_price is None:
         return f"An hour of the whole cluster costs {power}; a part of it has no published price, so capital is left out."
     machine_text = f"{figure(hour.machine_price, 'USD')} written off"
@@ -243,7 +259,7 @@ def cost_of_failure(loss: ProtectionLoss, hazards: Mapping[str, Hazard]) -> floa
 
 def month_sentence(share: float, hour: ClusterHour) -> str:
     """Return a clause with the hours and USD of a share of a month."""
-    return f"{hours_text(share * hour.hours)} and {figure(share * hour.hours * hour.usd, 'USD')}"
+    return f"{hours_text(share * hour.hours)} and {figure(hour.usd_a_month(share), 'USD')}"
 
 
 def hours_text(hours: float) -> str:

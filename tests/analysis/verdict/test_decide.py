@@ -21,6 +21,7 @@ from engine.campaign.expectation import expectation
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import BadInput
 from engine.estimate import estimate
+from engine.insight.quantities import POWER, number
 from engine.insight.running_costs import running_costs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -65,7 +66,7 @@ def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
             result.results["Step time [ms]"],
             result.results["Throughput [samples/s]"],
         )
-        assert told["watts"] == result.results["Average power [W]"]
+        assert told["meter_watts"] == number(POWER, result)
         assert told["capital_usd"] == pytest.approx(result.results["Capital cost [USD]"], rel=1e-12)
         costs = running_costs(result)
         assert costs and told["usd_per_billion_useful_samples"] == pytest.approx(costs.per_billion_samples, rel=1e-9)

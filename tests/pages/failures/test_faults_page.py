@@ -33,7 +33,7 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
     assert not app.exception and not app.error
     assert "a month are lost with relaxed undo log" in text(app.header)
     table = app.dataframe[1].value
-    shares = table["Effective training time ratio over weeks"].dropna()
+    shares = table["Effective training time ratio, mean over weeks"].dropna()
     assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
     words = apps.chart_words(app)
     assert "Power is lost in batch 6" in words["close up"]

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from .... import version
+from ....insight.quantities import POWER, number
 from ....scenario import knobs
 from ....scenario.scenario import KNOBS
 from ....sweep import links
@@ -119,7 +120,7 @@ def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dic
         },
         "throughput": results.get("Throughput [samples/s]"),
         "step_ms": results.get("Step time [ms]"),
-        "watts": results.get("Average power [W]"),
+        "meter_watts": number(POWER, row.result) if row.result else None,
         "useful_share": guard.share if row.result else None,
         "lost_on_failure": loss if row.result else None,
         "share_of_draws": outlook.bands.share(row.system) if outlook.bands else None,
