@@ -23,6 +23,8 @@ from pages.ui.numbers import quantity
 from pages.ui.page_link import host
 from pages.ui.plain import spell_out_knobs
 
+# Trained batches that the worst failure undoes; detection, restart and restore come on top.
+WORST_BATCHES, WORST_MINUTES = "It undoes [batches]", "It undoes [min]"
 MAX_COST_RATIO = 6.0  # times the lowest cost: longer bars would leave no room for others
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
 MIN_PART = 1e-4  # share of a cost: smaller parts are not drawn
@@ -127,8 +129,8 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
                 "System": title(row.system),
                 "Protection": str(load_variant("protections", guard.name).title),
                 "Worst failure": guard.worst_fault or "no failure has a rate",
-                "Its loss [batches]": guard.lost_batches,
-                "Its loss [min]": guard.lost_minutes,
+                WORST_BATCHES: guard.lost_batches,
+                WORST_MINUTES: guard.lost_minutes,
                 "Samples that count [%]": 100 * min(guard.share, 1.0),
                 losses.LOST_USD: losses.hour_of(row.result).usd_a_month(1 - min(guard.share, 1.0)),
                 "Requirement": "met" if row.meets else "missed",

@@ -18,8 +18,8 @@ from pages.ui import downloads, session
 from pages.ui.plain import escape_markdown
 
 LOSS_FORMATS = {
-    "Its loss [batches]": "%,.0f",
-    "Its loss [min]": "%.3g",
+    decide_tables.WORST_BATCHES: "%,.0f",
+    decide_tables.WORST_MINUTES: "%.3g",
     "Samples that count [%]": "%.2f",
     LOST_USD: "%,.0f",
 }

@@ -11,10 +11,9 @@ from engine.analysis.enough.bands import Bands
 from engine.analysis.enough.question import NO_PRICE, Target
 from engine.analysis.enough.sentences import NO_BANDS, AnswerSentences, answer_sentences, lowered_label
 from engine.analysis.enough.smallest import SmallestMachines
-from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.insight.knobs.stops import resolved_value
-from engine.insight.running_costs import price_unit
+from engine.insight.quantities import CAPITAL
 from engine.results.result import Result
 from engine.scenario.machine import RECORDED
 from engine.scenario.scenario import Scenario, with_values
@@ -22,11 +21,11 @@ from pages.answers import later, question
 from pages.answers.headline import system_title
 from pages.design_page import questions
 from pages.ui import session, words
-from pages.ui.numbers import result_text
+from pages.ui.numbers import quantity, quantity_text
 from pages.ui.page_link import script
 from pages.ui.plain import escape_markdown
 
-STEP, COST = "Step time [ms]", "Capital cost [USD]"
+STEP = "Step time [ms]"
 
 
 def ask_smallest(scenario: Scenario) -> tuple[Future[SmallestMachines], Future[Bands]]:
@@ -96,9 +95,7 @@ def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Ban
             key="take",
         )
     base = smallest_machine.question.baseline
-    itself = (
-        f"The baseline {system_title(base.scenario.system)}: {result_text(base.results.get(STEP), 'ms')} a batch, {_price(base)}."
-    )
+    itself = f"The baseline {system_title(base.scenario.system)}: {quantity_text(STEP, base)} a batch, {_price(base)}."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         caption_sentences = (
             _switched_choices(smallest_machine),
@@ -112,8 +109,7 @@ def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Ban
 
 
 def _price(base: Result) -> str:
-    cost = base.results.get(COST)
-    return NO_PRICE if cost is None else f"{count(cost)} {price_unit(base.scenario)}"
+    return NO_PRICE if quantity(CAPITAL, base) is None else quantity_text(CAPITAL, base)
 
 
 def _switched_choices(smallest_machine: SmallestMachines) -> str:

@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_counted_is_one_answer_with_a_remedy_and_an_open_p
     assert [one.value for one in app.header] == ["The lookups of my clicks.csv cannot be counted for this model"]
     assert next(one for one in app.expander if one.label.startswith("Your own data")).proto.expanded
     app.button(key="own popularity").click().run()
-    assert "hits" in text(app.header) and not app.error
+    assert "hit rate" in text(app.header) and not app.error
 
 
 @pytest.mark.slow
