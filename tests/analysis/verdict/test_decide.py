@@ -66,7 +66,7 @@ def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
             result.results["Step time [ms]"],
             result.results["Throughput [samples/s]"],
         )
-        assert told["meter_watts"] == number(POWER, result)
+        assert told["meter_watts"] == number(POWER, result) and told["watts"] == result.results["Average power [W]"]
         assert told["capital_usd"] == pytest.approx(result.results["Capital cost [USD]"], rel=1e-12)
         costs = running_costs(result)
         assert costs and told["usd_per_billion_useful_samples"] == pytest.approx(costs.per_billion_samples, rel=1e-9)

@@ -1,5 +1,6 @@
 """Is a finished run on Design told in order, with training apart from its outages, on the axis that one chooses?"""
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
@@ -82,8 +83,9 @@ def test_a_run_that_cannot_recover_is_told_in_order_and_draws_its_books():
 def test_the_share_of_useful_time_is_left_out_below_a_minute_of_training(seconds, is_shown, monkeypatch):
     names = []
     monkeypatch.setattr(tiles, "draw", lambda result, others, tile_names: names.extend(tile_names))
-    monkeypatch.setattr(tiles, "run_amounts", lambda result: {tiles.TRAINED: seconds})
     result, _ = finished(TINY)
+    trained = {"Account": "useful", "Time [s]": seconds, "Energy [J]": 1.0}
+    result = replace(result, ledger=(trained, *(row for row in result.ledger if row["Account"] in OUTAGE)))
     tiles.draw_run(result)
     assert (tiles.RATIO in names) is is_shown and tiles.TRAINED in names
 

@@ -120,6 +120,7 @@ def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dic
         },
         "throughput": results.get("Throughput [samples/s]"),
         "step_ms": results.get("Step time [ms]"),
+        "watts": results.get("Average power [W]"),  # at machine.energy_level, as `run` gives it
         "meter_watts": number(POWER, row.result) if row.result else None,
         "useful_share": guard.share if row.result else None,
         "lost_on_failure": loss if row.result else None,
