@@ -40,6 +40,7 @@ COLOURS = {
     "restart": "#6f7780",
     "restore": "#5b7bb4",
 }
+COLUMNS = [(title, column) for title, column in tables.EVENTS.items() if column in ("elapsed", "kind")]
 POWER, POWER_HEIGHT = "#5b7bb4", 160
 
 
@@ -67,7 +68,9 @@ def _texts(events: pd.DataFrame) -> dict[int, str]:
     began = [(row, float(seconds)) for row, seconds, kind in events[["elapsed", "kind"]].itertuples() if kind == "fault"]
     ends = {
         float(first): float(last)
-        for first, last in tables.outages({"Elapsed [s]": row.elapsed, "Kind": row.kind} for row in events.itertuples())
+        for first, last in tables.outages(
+            {title: getattr(row, column) for title, column in COLUMNS} for row in events.itertuples()
+        )
     }
     faults = {}
     for number, (row, seconds) in enumerate(began, 1):

@@ -16,7 +16,20 @@ from engine.campaign.monthly.losses import LOST_USD
 from engine.core.figures import figure
 from engine.estimate import estimate
 from engine.insight import quantities
-from engine.insight.quantities import BILLION_SAMPLES, CAPITAL, ELECTRICITY, HIT_RATE, POWER, QUANTITIES, TABLES, THROUGHPUT
+from engine.insight.quantities import (
+    BILLION_SAMPLES,
+    CAPITAL,
+    ELECTRICITY,
+    HIT_RATE,
+    OUTAGE_ENERGY,
+    OUTAGES,
+    POWER,
+    QUANTITIES,
+    TABLES,
+    THROUGHPUT,
+    TRAINED,
+    TRAINING_ENERGY,
+)
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -151,5 +164,6 @@ def test_means_over_campaigns_have_names_of_their_own() -> None:
         POWER,
         ELECTRICITY,
         BILLION_SAMPLES,
+        *(TRAINED, OUTAGES, TRAINING_ENERGY, OUTAGE_ENERGY),
         TABLES,
     ]
