@@ -26,7 +26,7 @@ from pages.ui import beside_knob, knob_widgets, session
 from pages.ui.plain import escape_markdown
 
 STRIPS_ADDED, STRIP_TO_ADD, MAX_ADDED = "strips added", "strip to add", 4
-FLAT_SECTION = "flat knobs"
+FLAT_SECTION, SHOW_FLAT = "flat knobs", "show flat knobs"
 NUMBERS, CHOICE = ("float", "int"), "choice"
 KINDS = (*NUMBERS, CHOICE, "switch")
 
@@ -72,14 +72,23 @@ def draw(scenario: Scenario, result: Result, refused: Mapping[str, str]) -> None
     for path in knobs.acting:
         _draw_card(scenario, path, strips.get(path), result, refused.get(path, ""))
     if idle := (*knobs.flat, *knobs.unread):
-        titles = ", ".join(KNOBS[path].title for path in idle)
-        section = st.expander(escape_markdown(f"Move nothing here: {titles}"), key=FLAT_SECTION, on_change="rerun")
-        if section.open:
-            with section:
-                for path in idle:
-                    _draw_card(scenario, path, strips.get(path), result, refused.get(path, ""))
+        _draw_flat_line(idle)
+        for path in idle if st.session_state.get(FLAT_SECTION) else ():
+            _draw_card(scenario, path, strips.get(path), result, refused.get(path, ""))
     knob_map.draw(scenario, {path: strips[path] for path in knobs.acting if path in strips})
     _draw_list(knobs)
+
+
+def _draw_flat_line(paths: Sequence[str]) -> None:
+    """Draw the grey line with the knobs that move nothing, and the button that shows or hides their cards."""
+    is_shown = bool(st.session_state.get(FLAT_SECTION))
+    with st.container(horizontal=True, vertical_alignment="center", key="flat-line"):
+        st.caption(escape_markdown(f"Move nothing here: {', '.join(KNOBS[path].label for path in paths)}"), width="stretch")
+        st.button("Hide" if is_shown else "Show", key=SHOW_FLAT, type="tertiary", on_click=_show_flat, args=(not is_shown,))
+
+
+def _show_flat(is_shown: bool) -> None:
+    st.session_state[FLAT_SECTION] = is_shown
 
 
 def sorted_knobs(scenario: Scenario, strips: Mapping[str, Strip], refused: Mapping[str, str]) -> FrontKnobs:
