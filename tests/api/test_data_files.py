@@ -84,11 +84,13 @@ def learned(result: api.Result) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_frame_trains_as_the_file_of_its_columns(kind: str, reference: api.Result) -> None:
-    before = set(Path(tempfile.gettempdir()).glob("emberpool-*"))
+def test_a_frame_trains_as_the_file_of_its_columns(
+    kind: str, reference: api.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other processes have files in the shared folder
     found = api.run("tiny", data=KINDS[kind](log()), mapping=MAPPING, **SHAPE)[0]
     assert learned(found) == learned(reference) and found.ran
-    assert set(Path(tempfile.gettempdir()).glob("emberpool-*")) <= before
+    assert not [*tmp_path.glob("emberpool-*")]
 
 
 def test_equal_frames_have_one_digest_and_others_another() -> None:
