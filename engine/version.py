@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.21"
-LINK = 9
+MODEL = "0.22"
+LINK = 10
 CODE_SUFFIXES = (".py", ".toml", ".json")  # files that results can depend on, unlike caches and finished studies
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]

@@ -208,6 +208,7 @@ class DriveBatch(Work):
     kernels, collectives: the kernels and collectives that the loop launches.
     tables: the number of tables that Python code handles one by one.
     values: the number of input values (indices, dense features, labels) that the loop reads.
+    further_ids: the values that are a feature's second and further ids.
     processes: the number of parallel processes of a node, each on one core.
     """
 
@@ -215,6 +216,7 @@ class DriveBatch(Work):
     collectives: Amount = 0.0
     tables: Amount = 0.0
     values: Amount = 0.0
+    further_ids: Amount = 0.0
     processes: float = 1.0
 
 

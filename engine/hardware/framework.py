@@ -1,12 +1,12 @@
 """Software that drives GPUs: costs per batch, call, table and input value, and of collectives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..core.catalog import Catalogue
+from ..core.catalog import Catalogue, list_words
 from ..core.constants import Constant
 from ..core.figures import figure
-from ..core.part_files.tables import quantity
+from ..core.part_files.tables import Quantity, quantity
 from ..core.work import DriveBatch
 from ..scenario.machine import MachineKnobs
 from ..units import MS, NS, US
@@ -21,6 +21,7 @@ class Framework:
     """Constants of a training framework: times of its host process, and waits of GPUs.
 
     agreement: time that GPUs wait before a collective; no other work hides it.
+    lookup: time of each further id of a feature with several, None as long as a value's: software that copies ids one by one.
     input_ahead: batches whose input may reach the GPUs while an earlier batch trains: 1 or 0.
     sparse_table, sparse_lookup: costs of software that is not fused and updates tables one by one, if the optimizer keeps state.
 
@@ -34,6 +35,9 @@ class Framework:
     collective: Constant = quantity("collective call", "ms", zero=True)
     table: Constant = quantity("table in Python", "us", zero=True)
     input_value: Constant = quantity("input a value", "ns", zero=True)
+    lookup: Constant | None = field(
+        default=None, metadata={"quantity": Quantity("input a lookup", "ns", zero=True, optional=True)}
+    )
     sparse_table: Constant = quantity("sparse update of a table", "us", zero=True, default=FUSED)
     sparse_lookup: Constant = quantity("sparse update of a lookup", "B", zero=True, default=FUSED)
     agreement: Constant = quantity(
@@ -42,7 +46,8 @@ class Framework:
     input_ahead: Constant = quantity("input ahead", "batches", zero=True, default=AHEAD)
 
 
-FRAMEWORKS = Catalogue("framework", Framework)
+CAPTURED, EAGER = "captured", "eager"
+FRAMEWORKS = Catalogue("framework", Framework, lists={"traits": (CAPTURED, EAGER)})
 LONG_AGREEMENT_MS = 10.0  # before a collective: a longer wait decides between systems with unlike numbers of collectives
 
 
@@ -75,6 +80,7 @@ class LoopRates(NamedTuple):
     collective: per collective call [ms].
     table: per table that Python code handles [us].
     input_value: per input value [ns].
+    input_lookup: per further id of a feature with several [ns].
     """
 
     fixed: float
@@ -82,14 +88,22 @@ class LoopRates(NamedTuple):
     collective: float
     table: float
     input_value: float
+    input_lookup: float
+
+
+def has_trait(framework: str, trait: str) -> bool:
+    """Return whether a framework is CAPTURED in a CUDA graph, or EAGER: its host software computes table by table."""
+    return trait in list_words("framework", framework, "traits")
 
 
 def loop_rates(framework: Framework) -> LoopRates:
     """Return the times of a framework's driving process."""
-    return LoopRates(*(getattr(framework, name).value for name in LoopRates._fields))
+    times = [getattr(framework, name).value for name in LoopRates._fields[:-1]]
+    return LoopRates(*times, input_lookup=(framework.lookup or framework.input_value).value)
 
 
 def driving_seconds(loop: LoopRates, work: DriveBatch) -> Any:
     """Return the seconds of the process that drives a batch."""
     calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
-    return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.input_value * NS
+    whole_tensors = work.further_ids * (loop.input_value - loop.input_lookup) * NS
+    return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.input_value * NS - whole_tensors

@@ -97,6 +97,8 @@ FORMER_PARTS = {
     "machine.expander_dram": "ddr4-3200",
 }
 EXPLORER_PRESETS = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
+FRAMEWORK, FORMER_LOOP = "machine.framework", "lean"
+LOOPS_SINCE_10 = ("pytorch-graph", "stated")  # of presets and scenarios that had the former loop
 FORMER_PRESETS: tuple[tuple[int, str, Mapping[str, str]], ...] = (
     (4, "dlrm-kaggle", {**SGD_TRAINING, "run.batches": "1000"}),
     (4, "dlrm-terabyte", {**SGD_TRAINING, "run.batches": "100"}),
@@ -155,7 +157,7 @@ def implied_settings(
     """Yield the settings that an older link implies: path, text of the value, reason.
 
     `link` is the link's format number, `preset_setting` returns the preset's value of a knob, `systems` are the link's systems.
-    Until format 8 one DRAM knob was for hosts, expanders and servers, and each part had its price of the source's year; until 7
+    Until format 10 the default loop took 0.1 ms; until 8 one DRAM knob was for hosts, expanders and servers, and each part had its price of the source's year; until 7
     ids of a file were hashed; until 4 GPUs without tf32 computed in fp32, and the prototype's times included its training loop;
     until 3 lanes were of all controllers, and a clock over 350 MHz meant an ASIC.
     """
@@ -163,9 +165,12 @@ def implied_settings(
     gpu, precision = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.gpu", "machine.matrix_precision"))
     if link < 4 and gpu in NO_TF32 and precision == "tf32":
         yield "machine.matrix_precision", "fp32", f"tf32 of a {gpu}, which has none,"
-    host, framework = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.host", "machine.framework"))
-    if link < 4 and host == PROTOTYPE and framework == "lean":
-        yield "machine.framework", "none", "prototype's host, without a training loop,"
+    host, framework = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.host", FRAMEWORK))
+    framework = FORMER_LOOP if link < 10 and FRAMEWORK not in link_texts and framework in LOOPS_SINCE_10 else framework
+    if link < 4 and host == PROTOTYPE and framework == FORMER_LOOP:
+        yield FRAMEWORK, "none", "prototype's host, without a training loop,"
+    elif link < 10 and FRAMEWORK not in link_texts and framework == FORMER_LOOP != str(preset_setting(FRAMEWORK)):
+        yield FRAMEWORK, FORMER_LOOP, "loop, without a word about it,"
     model_prefix = "model." if "model.name" in link_texts else ()  # a model chosen by name brings its own training
     trained = [pair for format_, name, knobs in FORMER_PRESETS if link < format_ and name == preset for pair in knobs.items()]
     yield from (

@@ -71,12 +71,14 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
     pooled = np.sign(total((_is_done(work) for work in on_gpu if isinstance(work, Pool)), 0.0))
     node_gpus = gpus_in_node(s.machine) if on_gpu else 1
     gpus = node_gpus if for_all else 1
+    lookups, features = total(per_table(s.model, "pooling")), total(per_table(s.model, "features"))
     samples = gpus * ceil(s.data.batch_size / (s.machine.num_gpus if on_gpu else nodes(s.machine)))
     return DriveBatch(
         kernels=gpus * total((count_kernels(work) * _is_done(work) for work in (*on_gpu, *layers)), 0.0),
         collectives=total((_is_done(work) for work in called), 0.0),
         tables=s.model.num_tables * pooled,
-        values=as_float(samples * (total(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
+        values=as_float(samples * (lookups + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),
+        further_ids=as_float(samples * max(0, lookups - features)),
         processes=float(node_gpus // gpus),
     )
 

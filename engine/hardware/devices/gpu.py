@@ -30,7 +30,7 @@ from ...core.work import (
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
-from ..framework import FRAMEWORKS
+from ..framework import CAPTURED, FRAMEWORKS, has_trait
 from ..gpu_defaults import FLOOR, GRAPH, NO_UNIT, PORT, REMOTE, TRIP, attention_share, operation_energy
 from ..layer_kernels import Arithmetic
 from ..layers import joules, layer_cost
@@ -317,7 +317,7 @@ def build(machine: MachineKnobs) -> Device:
     part = assumed_part(machine, "gpu", _part(machine))
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
-    gpu = _captured(part) if machine.framework == "cuda-graph" else part
+    gpu = _captured(part) if has_trait(machine.framework, CAPTURED) else part
     table = assumed_value(machine, "host", FRAMEWORKS[machine.framework].sparse_table) * US
     precision, fused = PRECISIONS[machine.matrix_precision], machine.attention == "fused"
     device = _computed(machine.gpu, gpu, precision, straggler_factor(machine), table, fused)

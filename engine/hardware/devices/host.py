@@ -23,7 +23,7 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..concurrency import LINE
 from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
-from ..framework import FRAMEWORKS, LoopRates, driving_seconds, loop_rates
+from ..framework import EAGER, FRAMEWORKS, LoopRates, driving_seconds, has_trait, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
 from ..layer_kernels import Arithmetic
 from ..layers import layer_cost
@@ -31,7 +31,7 @@ from .dram import grade
 from .gpu import word_bytes
 
 MANY_THREADS = (HostEmbedding, BottomMLP, HistoryPart, TopPart)  # one thread gathers rows, scatters them and runs the cache
-ROW, EAGER = 512, ("pytorch", "pytorch-early")
+ROW = 512
 
 
 def _eager() -> dict[str, Constant]:
@@ -152,7 +152,7 @@ JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
 
 def build(machine: MachineKnobs) -> Device:
     """Return the host as a device."""
-    eager = _eager() if machine.framework in EAGER or machine.host_software == STOCK else {}
+    eager = _eager() if has_trait(machine.framework, EAGER) or machine.host_software == STOCK else {}
     host = assumed_part(machine, "host", replace(HOSTS[machine.host], **eager))
     library = assumed_part(machine, "host", LIBRARIES[machine.host_software])
     loop = assumed_part(machine, "host", FRAMEWORKS[machine.framework])
@@ -232,7 +232,7 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every host, host library and framework, by name."""
     hosts = {name: _constants(host) for name, host in HOSTS.items()}
     loops = {
-        name: (*fields_of(framework), *(_eager().values() if name in EAGER else ())) for name, framework in FRAMEWORKS.items()
+        name: (*fields_of(framework), *(_eager().values() if has_trait(name, EAGER) else ())) for name, framework in FRAMEWORKS.items()
     }
     libraries = {
         name: (*fields_of(library), *(_eager().values() if name == STOCK else ())) for name, library in LIBRARIES.items()
