@@ -26,6 +26,7 @@ from .part_files.tables import (
     AVAILABILITY,
     FORM,
     SOURCED_VALUE_KEYS,
+    STATES,
     Availability,
     Quantity,
     Table,
@@ -67,6 +68,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     forms: the forms of hardware (such as "SXM") that a part can have; each file states one of them.
     lists: keys of lists that a file may have, with the allowed words of each list; () allows any words.
     curve: True if a file may have a curve of its latency under load.
+    states: the states of availability that a file may give.
+    texts: keys of lines of text that each file has.
     """
 
     def __init__(
@@ -80,10 +83,12 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         forms: tuple[str, ...] = (),
         lists: Mapping[str, tuple[str, ...]] = NO_LISTS,
         curve: bool = False,
+        states: tuple[str, ...] = STATES,
+        texts: tuple[str, ...] = (),
     ) -> None:
         """Declare the kind without reading a file."""
         self.kind, self.shape, self.used_by, self.uses, self._extra_quantities = kind, shape, used_by, uses, extra_constants
-        self._forms, self._lists, self._curve = forms, lists, curve
+        self._forms, self._lists, self._curve, self.states, self._texts = forms, lists, curve, states, texts
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
         self._parts_by_file: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
@@ -134,11 +139,12 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
         quantities = {quantity.key: quantity for quantity in self.all_quantities()}
-        heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
+        lines = ("title", "summary", *self._texts)
+        heads = (*lines, AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
         check_keys(path, "", content, (*heads, *quantities))
-        for word in ("title", "summary"):
+        for word in lines:
             checked_line(path, word, content.get(word))
-        read_availability(path, content)
+        read_availability(path, content, self.states)
         if self._forms:
             check_form(path, content, self._forms)
         for key in self._lists.keys() & content.keys():
@@ -292,7 +298,7 @@ def summaries() -> Iterator[tuple[str, str, str, str]]:
 def availability(kind: str, name: str) -> Availability:
     """Return whether a part can be bought, since when, and the source; raises BadFile."""
     file = _file((kind,), name)
-    return read_availability(file.path, file.content)
+    return read_availability(file.path, file.content, KINDS[kind].states if kind in KINDS else STATES)
 
 
 def form(kind: str, name: str) -> str:

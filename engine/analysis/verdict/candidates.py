@@ -1,10 +1,10 @@
-"""Candidates: estimated machines of a system, each in its cheapest possible chassis.
+"""Candidates: estimated machines of a stack, each in its cheapest possible chassis.
 
 The candidates of one request are estimated in one call, and each candidate only once.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from ...estimates import averages_of_points, design_points
 from ...hardware.device import gpus_in_node
 from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
 from ...hardware.devices.chassis import gpu_forms
+from ...hardware.devices.gpu import no_unit as no_gpu_unit
 from ...hardware.hosts import HOSTS
+from ...hardware.hosts import no_unit as no_host_unit
 from ...insight.running_costs import room_watts
 from ...registry import load_variant
 from ...scenario.scenario import Scenario, with_checked_values, with_values
@@ -27,6 +29,7 @@ from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
 from .space import GPUS, GPUS_PER_NODE
+from .stacks import LAYERS, SoftwareChoice, Stack, fixed_knobs, layer_precisions
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
 
@@ -56,50 +59,52 @@ class Candidates:
 
     base: the base scenario.
     allowed_parts: the parts that candidates may have.
+    software: the choice of software. layers: the precision of layers that the question asks for, "" for none.
     constant_factors: factors of constants by name; each candidate that has the constant gets the factor.
-    estimates: the estimates by system and setting.
+    estimates: the estimates by stack and setting.
     """
 
     base: Scenario
     allowed_parts: AllowedParts
+    software: SoftwareChoice = field(default_factory=SoftwareChoice)
+    layers: str = ""
     constant_factors: tuple[tuple[str, float], ...] = ()
-    estimates: dict[tuple[str, Setting], CandidateEstimate] = field(default_factory=dict)
+    estimates: dict[tuple[Stack, Setting], CandidateEstimate] = field(default_factory=dict)
 
-    def estimate(self, system: str, settings: Iterable[Setting]) -> list[CandidateEstimate]:
-        """Return estimates of a system's candidates in order; new ones are computed together."""
+    def estimate(self, stack: Stack, settings: Iterable[Setting]) -> list[CandidateEstimate]:
+        """Return estimates of a stack's candidates in order; new ones are computed together."""
         limited_settings = [_limit_node_gpus(setting) for setting in settings]
-        new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.estimates]
-        scenarios = [self._in_chassis(system, setting) for setting in new_settings]
+        new_settings = [setting for setting in dict.fromkeys(limited_settings) if (stack, setting) not in self.estimates]
+        scenarios = [self._in_chassis(stack, setting) for setting in new_settings]
         points = design_points(scenario for scenario in scenarios if isinstance(scenario, Scenario))
         points_or_problems = [scenario if isinstance(scenario, str) else next(points) for scenario in scenarios]
         self.estimates.update(
-            ((system, setting), estimated)
+            ((stack, setting), estimated)
             for setting, estimated in zip(new_settings, candidate_estimates(points_or_problems), strict=True)
         )
-        return [self.estimates[system, setting] for setting in limited_settings]
+        return [self.estimates[stack, setting] for setting in limited_settings]
 
-    def scenario(self, system: str, setting: Setting) -> Scenario:
+    def scenario(self, stack: Stack, setting: Setting) -> Scenario:
         """Return the scenario of a candidate in its cheapest possible chassis.
 
         Raises BadKnob for a candidate that cannot be built.
         """
-        scenario = self._in_chassis(system, setting)
+        scenario = self._in_chassis(stack, setting)
         if isinstance(scenario, str):
             raise BadKnob(scenario)
         return scenario
 
-    def refusal(self, system: str, setting: Setting) -> str:
+    def refusal(self, stack: Stack, setting: Setting) -> str:
         """Return why a candidate cannot be built or run; "" if it can.
 
         Where no chassis has enough places, the reason names the largest chassis.
         """
-        scenario = self._in_chassis(system, setting, largest=True)
-        return scenario if isinstance(scenario, str) else self.estimate(system, [setting])[0].problem
+        scenario = self._in_chassis(stack, setting, largest=True)
+        return scenario if isinstance(scenario, str) else self.estimate(stack, [setting])[0].problem
 
-    def _in_chassis(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
+    def _in_chassis(self, stack: Stack, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
-        changes = {"system": system, **dict(setting)}
-        s = with_checked_values(self.base, changes)
+        s, changes = self.on_stack(stack, setting), dict(setting)
         problem = "None of the allowed chassis has enough places for its GPUs."
         for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
@@ -113,6 +118,17 @@ class Candidates:
                 return self._scale_constants(with_checked_values(s, {CHASSIS: name}))
             problem = " ".join(problems)
         return problem
+
+    def on_stack(self, stack: Stack, setting: Setting) -> Scenario:
+        """Return the base on a stack, with a setting of its knobs.
+
+        Its layers have the first precision of the stack that its GPU, or its host, has.
+        """
+        s = with_checked_values(self.base, {**fixed_knobs(stack, self.base, self.software), **dict(setting)})
+        no_unit = no_gpu_unit if "gpu" in load_variant("systems", s.system).devices else no_host_unit
+        choices = layer_precisions(stack, self.base, self.software, self.layers)
+        able = (layers for layers in choices if not no_unit(replace(s.machine, matrix_precision=layers)))
+        return with_checked_values(s, {LAYERS: next(able, choices[0])})
 
     def _scale_constants(self, s: Scenario) -> Scenario:
         """Return a scenario with the scaled constants of its machine assumed."""

@@ -1,6 +1,7 @@
-"""The decision: each system's best candidate, and the cheapest that meets the requirement.
+"""The decision: each stack's best candidate, and the cheapest that meets the requirement.
 
-A quick search of all systems comes first, then the whole search of each system. A verdict is yielded after each search.
+A stack is a system on software. A quick search of all stacks comes first, then the whole search of each stack. A verdict is
+yielded after each search.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protec
 from .requirement import Objective, Requirement
 from .search import NUM_STARTS, best_candidate, search
 from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, free_base, quick_stops, space_of
+from .stacks import SoftwareChoice, Stack, stacks
 
 PRICES = "machine.prices"
 OWN_MACHINE_KNOBS = (HOST, GPUS_PER_NODE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
@@ -44,12 +46,16 @@ class VerdictQuestion:
     requirement: the limits that the machine must keep.
     objective: the quantity to minimise.
     parts: the parts that the machine may have.
+    software: the software that it may have.
+    layers: the precision of layers, "" for that of the software's published runs.
     """
 
     scenario: Scenario
     requirement: Requirement = field(default_factory=Requirement)
     objective: Objective = "cost"
     parts: AllowedParts = field(default_factory=AllowedParts)
+    software: SoftwareChoice = field(default_factory=SoftwareChoice)
+    layers: str = ""
 
     @cached_property
     def base(self) -> Scenario:
@@ -60,11 +66,11 @@ class VerdictQuestion:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """The best candidate of a system.
+    """The best candidate of a stack.
 
     A candidate that cannot run has no scenario, result or cost.
 
-    system: name of the system.
+    stack: the system and its software.
     family: family of the machine, by the memory that holds its rows.
     rank: rank of the candidate by the aim.
     objective_value: value of the objective, which is minimised.
@@ -84,7 +90,7 @@ class SystemRow:
     bill: USD by device.
     """
 
-    system: str
+    stack: Stack
     family: str
     rank: Rank = (CANNOT_RUN,)
     objective_value: float = inf
@@ -104,6 +110,11 @@ class SystemRow:
     bill: tuple[tuple[str, float | None], ...] = ()
 
     @property
+    def system(self) -> str:
+        """Name of the system."""
+        return self.stack.system
+
+    @property
     def nodes(self) -> int:
         """Number of nodes; 0 where the candidate cannot run."""
         return nodes(self.scenario.machine) if self.scenario else 0
@@ -116,12 +127,13 @@ class SystemRow:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The answer to a verdict question: a row for each system.
+    """The answer to a verdict question: a row for each stack.
 
     question: the question that is answered.
-    space: values of each system's knobs to search.
-    rows: best candidate of each system, the best first.
-    num_searched: number of systems whose space was searched completely; the others were searched quickly.
+    space: values of each stack's knobs to search.
+    rows: best candidate of each stack with allowed software, the best first.
+    num_searched: number of stacks whose space was searched completely; the others were searched quickly.
+    unwritten: rows like `rows` whose software would have to be written; never the verdict.
     unpriced: GPUs that were left out for lack of a price.
 
     A question has one verdict for each value of `num_searched`. So verdicts are equal if both their questions and these numbers
@@ -129,10 +141,11 @@ class Verdict:
     """
 
     question: VerdictQuestion
-    space: Mapping[str, Stops]
+    space: Mapping[Stack, Stops]
     rows: tuple[SystemRow, ...]
     num_searched: int
     unpriced: tuple[str, ...] = ()
+    unwritten: tuple[SystemRow, ...] = ()
 
     def __eq__(self, other_verdict: object) -> bool:
         return isinstance(other_verdict, Verdict) and (self.question, self.num_searched) == (
@@ -145,7 +158,7 @@ class Verdict:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every system's space was searched completely."""
+        """Whether every stack's space was searched completely."""
         return self.num_searched == len(self.space)
 
     @property
@@ -176,42 +189,53 @@ def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
 
 
 def verdicts(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
-    """Yield a verdict after a quick search, then one after each system's whole search."""
+    """Yield a verdict after a quick search, then one after each stack's whole search."""
     system_search = SystemSearch(question, systems)
-    rows = {system: system_search.row(system, quickly=True) for system in system_search.space}
+    rows = {stack: system_search.row(stack, quickly=True) for stack in system_search.space}
     yield system_search.verdict(rows, num_searched=0)
-    for num_searched, system in enumerate(system_search.space, 1):
-        rows[system] = system_search.row(system)
+    for num_searched, stack in enumerate(system_search.space, 1):
+        rows[stack] = system_search.row(stack)
         yield system_search.verdict(rows, num_searched)
 
 
 class SystemSearch:
     """The search for one question: its space, its aim and all candidates estimated so far."""
 
-    def __init__(self, question: VerdictQuestion, systems: Collection[str] = ()) -> None:
-        """Find the space, and the throughput that an "as fast as" system needs."""
+    def __init__(self, question: VerdictQuestion, systems: Collection[str] = (), chosen: Collection[Stack] = ()) -> None:
+        """Find the space, and the throughput that an "as fast as" system needs.
+
+        systems: limits the systems. chosen: the stacks to search, () for all of the systems.
+        """
         self.question, base = question, question.base
-        self.candidates = Candidates(base, question.parts)
+        self.candidates = Candidates(base, question.parts, question.software, question.layers)
         requirement, batch = question.requirement, base.data.batch_size
         aim = Aim(requirement, question.objective, base.machine, batch, requirement.min_throughput(batch))
-        all_stops = space_of(base, question.parts, {*systems, *filter(None, [requirement.as_fast_as])} if systems else ())
+        all_stops = space_of(base, question.parts, chosen or stacks(base, question.software, systems))
         priced_gpus = _priced_gpus(base, question.parts) if aim.needs_prices else None
         self.unpriced = (
             () if priced_gpus is None else tuple(name for name in question.parts.parts_of_knob("gpu") if name not in priced_gpus)
         )
         self.space = (
-            all_stops if priced_gpus is None else {name: _restrict_gpus(stops, priced_gpus) for name, stops in all_stops.items()}
+            all_stops if priced_gpus is None else {stack: _restrict_gpus(stops, priced_gpus) for stack, stops in all_stops.items()}
         )
-        self.found: dict[str, Setting] = {}
+        self.found: dict[Stack, Setting] = {}
         self.struck = has_fault_rate(base)
         self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.as_fast_as)))
 
     def _as_fast_as(self, system: str | None) -> float:
-        """Return the samples/s of a system on the scenario's parts at its best policies; 0 for None."""
+        """Return the samples/s of a system on the scenario's parts at its best policies and its fastest stack; 0 for None."""
         if system is None:
             return 0.0
-        stops = {knob: stops for knob, stops in self.space[system].items() if stops and knob not in (*SHAPE, *OWN_MACHINE_KNOBS)}
-        system_scenario = with_values(self.question.base, {"system": system})
+        named_stacks = stacks(self.question.base, self.question.software, (system,))
+        speeds = [self._speed(stack) for stack in named_stacks if self.question.software.allows(stack)]
+        return max(speeds or map(self._speed, named_stacks))
+
+    def _speed(self, stack: Stack) -> float:
+        """Return the samples/s of a stack on the scenario's parts at its best policies; raises CannotRun."""
+        question, system = self.question, stack.system
+        space = self.space.get(stack) or space_of(question.base, question.parts, [stack])[stack]
+        stops = {knob: values for knob, values in space.items() if values and knob not in (*SHAPE, *OWN_MACHINE_KNOBS)}
+        system_scenario = self.candidates.on_stack(stack, ())
 
         def ranks(settings: Sequence[Setting]) -> list[Rank]:
             step_times = step_seconds(with_checked_values(system_scenario, dict(setting)) for setting in settings)
@@ -228,34 +252,36 @@ class SystemSearch:
 
         num_searched: the number of rows from a whole search.
         """
-        ordered = sorted(rows.values(), key=lambda row: (row.rank, row.system))
-        return Verdict(self.question, self.space, tuple(ordered), num_searched, self.unpriced)
+        allows = self.question.software.allows
+        ordered = sorted(rows.values(), key=lambda row: (row.rank, row.stack))
+        named, unwritten = (tuple(row for row in ordered if allows(row.stack) == wanted) for wanted in (True, False))
+        return Verdict(self.question, self.space, named, num_searched, self.unpriced, unwritten)
 
-    def row(self, system: str, quickly: bool = False) -> SystemRow:
-        """Return the best candidate of a system, by a quick or a whole search.
+    def row(self, stack: Stack, quickly: bool = False) -> SystemRow:
+        """Return the best candidate of a stack, by a quick or a whole search.
 
         A whole search starts near the setting that the quick search has found.
         """
-        stops = {knob: values for knob, values in self.space[system].items() if knob != CHASSIS}
+        stops = {knob: values for knob, values in self.space[stack].items() if knob != CHASSIS}
         missing_knob = next((knob for knob, values in stops.items() if not values), None)
         if missing_knob:
-            return _refused_row(system, CandidateEstimate(problem=_no_part_sentence(missing_knob)))
-        near_settings = [self.found[system]] if system in self.found else []
+            return _refused_row(stack, CandidateEstimate(problem=_no_part_sentence(missing_knob)))
+        near_settings = [self.found[stack]] if stack in self.found else []
         searched, starts = (quick_stops(stops), 1) if quickly else (stops, NUM_STARTS)
-        setting, candidate = best_candidate(self.candidates, self.aim, system, searched, starts, near_settings)
-        self.found[system] = setting
+        setting, candidate = best_candidate(self.candidates, self.aim, stack, searched, starts, near_settings)
+        self.found[stack] = setting
         if candidate.problem:
-            return _refused_row(system, candidate)
-        guard = protection_without_faults(self.candidates.scenario(system, setting))
+            return _refused_row(stack, candidate)
+        guard = protection_without_faults(self.candidates.scenario(stack, setting))
         if self.struck:
             setting, guard = best_protected(
-                self.candidates, self.aim, system, MAX_PROTECTED_QUICKLY if quickly else MAX_PROTECTED
+                self.candidates, self.aim, stack, MAX_PROTECTED_QUICKLY if quickly else MAX_PROTECTED
             )
-        return self._row(system, setting, guard)
+        return self._row(stack, setting, guard)
 
-    def _row(self, system: str, setting: Setting, guard: CandidateProtection) -> SystemRow:
-        (candidate,) = self.candidates.estimate(system, [setting])
-        scenario = self.candidates.scenario(system, setting)
+    def _row(self, stack: Stack, setting: Setting, guard: CandidateProtection) -> SystemRow:
+        (candidate,) = self.candidates.estimate(stack, [setting])
+        scenario = self.candidates.scenario(stack, setting)
         if self.struck:
             scenario = with_values(scenario, {PROTECTION: guard.name})
         (result,) = estimates([scenario])
@@ -265,7 +291,7 @@ class SystemSearch:
             raise ValueError("a candidate that runs is settled.")
         protected_candidate = guard.add_to(candidate)
         return SystemRow(
-            system=system,
+            stack=stack,
             family=family_of(settled),
             rank=rank,
             objective_value=self.aim.objective_value(candidate, guard),
@@ -304,9 +330,9 @@ class SystemSearch:
         return f"It trains {figure(throughput)} of the required {required_text}, {share}."
 
 
-def _refused_row(system: str, candidate: CandidateEstimate) -> SystemRow:
-    """Return the row of a system without a candidate that runs."""
-    return SystemRow(system, FAMILY_BY_MEMORY[load_variant("systems", system).memory], reason=candidate.problem)
+def _refused_row(stack: Stack, candidate: CandidateEstimate) -> SystemRow:
+    """Return the row of a stack without a candidate that runs."""
+    return SystemRow(stack, FAMILY_BY_MEMORY[load_variant("systems", stack.system).memory], reason=candidate.problem)
 
 
 def _bill(settled: Settled, guard: CandidateProtection) -> tuple[tuple[str, float | None], ...]:

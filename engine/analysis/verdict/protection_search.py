@@ -1,4 +1,4 @@
-"""Search for a system's best protected candidate.
+"""Search for a stack's best protected candidate.
 
 Candidates are tried in the order of their rank without faults. A protection never makes a candidate cheaper. So the search ends
 when the next candidate without its protection costs more than the best protected candidate so far.
@@ -6,23 +6,25 @@ when the next candidate without its protection costs more than the best protecte
 
 from math import inf
 
+from ...systems.buildable import missing_words
 from .aim import MEETS, Aim, Rank
 from .candidates import CandidateEstimate, Candidates, Setting
 from .protected import CandidateProtection, protections
+from .stacks import Stack
 
 EQUAL_COST = 1e-3  # relative: of protections whose costs differ by less, the one that loses less is taken
 MAX_PROTECTED, MAX_PROTECTED_QUICKLY = 60, 4  # the most candidates that are protected in a whole, and in a quick search
 
 
-def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates: int) -> tuple[Setting, CandidateProtection]:
-    """Return the setting and the protection of a system's best candidate.
+def best_protected(candidates: Candidates, aim: Aim, stack: Stack, max_candidates: int) -> tuple[Setting, CandidateProtection]:
+    """Return the setting and the protection of a stack's best candidate.
 
     At most `max_candidates` are tried. At least one candidate must be able to run.
     """
     ranked_candidates = [
         (aim.rank(candidate), setting, candidate)
-        for (name, setting), candidate in candidates.estimates.items()
-        if name == system and not candidate.problem
+        for (named, setting), candidate in candidates.estimates.items()
+        if named == stack and not candidate.problem
     ]
     ranked_candidates.sort(key=lambda ranked: ranked[0])
     best_protection: tuple[Rank, Setting, CandidateProtection] | None = None
@@ -33,7 +35,7 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates
             and _min_objective(aim, candidate) > best_protection[0][1]
         ):
             break
-        for guard in _protections(candidates, system, setting, candidate):
+        for guard in _protections(candidates, stack, setting, candidate):
             rank = aim.rank(candidate, guard)
             if best_protection is None or _beats(rank, guard, best_protection[0], best_protection[2]):
                 best_protection = rank, setting, guard
@@ -43,9 +45,14 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates
 
 
 def _protections(
-    candidates: Candidates, system: str, setting: Setting, candidate: CandidateEstimate
+    candidates: Candidates, stack: Stack, setting: Setting, candidate: CandidateEstimate
 ) -> list[CandidateProtection]:
-    return protections(candidates.scenario(system, setting), candidate.settled) if candidate.settled else []
+    """Return the protections of a candidate that its software has."""
+    software, settled = stack.part, candidate.settled
+    if settled is None:
+        return []
+    guards = protections(candidates.scenario(stack, setting), settled)
+    return [guard for guard in guards if not (software and missing_words(software, settled, guard.name))]
 
 
 def _min_objective(aim: Aim, candidate: CandidateEstimate) -> float:

@@ -1,4 +1,4 @@
-"""The search for one system's best candidate over its space of knobs.
+"""The search for one stack's best candidate over its space of knobs.
 
 A shape is a combination of the knobs that size the machine. All shapes are tried first. From each of the best shapes, each knob
 is set to its best value while all others stay, until no knob changes. From the best setting, two knobs at a time are changed, for
@@ -13,6 +13,7 @@ from typing import Any
 from .aim import CANNOT_RUN, Aim, Rank
 from .candidates import CandidateEstimate, Candidates, Setting
 from .space import GPUS, GPUS_PER_NODE, SHAPE, Stops
+from .stacks import Stack
 
 NUM_STARTS = 3  # shapes from which knobs are moved
 PROMISING = 3.0  # times the best: a stop that alone is worse than this is not tried together with another
@@ -21,19 +22,19 @@ Ranks = Callable[[Sequence[Setting]], list[Rank]]
 
 
 def best_candidate(
-    candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()
+    candidates: Candidates, aim: Aim, stack: Stack, stops: Stops, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()
 ) -> tuple[Setting, CandidateEstimate]:
-    """Return the best candidate of a system; the search also starts at `near_settings`.
+    """Return the best candidate of a stack; the search also starts at `near_settings`.
 
     The candidate has a problem if no candidate can run.
     """
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
-        return [aim.rank(candidate) for candidate in candidates.estimate(system, settings)]
+        return [aim.rank(candidate) for candidate in candidates.estimate(stack, settings)]
 
     setting = search(stops, ranks, starts, near_settings)
-    (candidate,) = candidates.estimate(system, [setting])
-    return setting, candidate._replace(problem=candidates.refusal(system, setting)) if candidate.problem else candidate
+    (candidate,) = candidates.estimate(stack, [setting])
+    return setting, candidate._replace(problem=candidates.refusal(stack, setting)) if candidate.problem else candidate
 
 
 def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()) -> Setting:

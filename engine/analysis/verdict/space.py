@@ -1,25 +1,29 @@
-"""The space of a search: each system's searched knobs, and the values of each knob.
+"""The space of a search: each stack's searched knobs, and the values of each knob.
 
 A search begins at the first value of each knob. None stands for a memory that is sized automatically.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
 from ...core.memo import Reads, Recorder
 from ...errors import BadKnob
 from ...hardware.devices.pmem import MEDIA
+from ...hardware.software import Software, gpu_platforms
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
 from ...insight.relaxation import LINK
-from ...registry import all_variants
+from ...registry import load_variant
 from ...scenario.scenario import Scenario, with_values
+from ...systems.buildable.software import KERNEL as KERNEL_WORD
+from ...systems.buildable.software import SHARDING as SHARDING_WORD
 from ...systems.capacity import place_and_size
 from ...systems.kernels.densest import densest_in_hbm
 from ...systems.kernels.mixed import HBM
 from ...systems.sizing import AUTOMATIC_SIZES, CAPACITY, CHASSIS, DRIVES, NUM_EXPANDERS
 from ...systems.system import System
 from .allowed import AllowedParts
+from .stacks import Stack
 
 Stops = Mapping[str, tuple[Any, ...]]  # by knob
 GPU, GPUS, GPUS_PER_NODE, HOST, MEDIUM = (
@@ -95,13 +99,30 @@ def free_base(scenario: Scenario) -> Scenario:
     return with_values(scenario, RESET_KNOBS)
 
 
-def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
-    """Return the values to search, by system and knob.
+def space_of(base: Scenario, allowed: AllowedParts, chosen_stacks: Iterable[Stack]) -> dict[Stack, Stops]:
+    """Return the values to search, by stack and knob.
 
-    `systems` limits the systems. A knob without an allowed part has no values.
+    A knob without an allowed part has no values, and neither has one without a GPU or policy that the software has.
     """
-    chosen_systems = {name: system for name, system in all_variants("systems").items() if name in systems or not systems}
-    return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen_systems.items()}
+    by_system: dict[str, Stops] = {}
+    for name in dict.fromkeys(stack.system for stack in chosen_stacks):
+        by_system[name] = _stops(with_values(base, {"system": name}), load_variant("systems", name), allowed)
+    return {stack: _restrict_stops(by_system[stack.system], stack.part) for stack in chosen_stacks}
+
+
+def _restrict_stops(stops: Stops, software: Software | None) -> Stops:
+    """Return the stops that software has; all of them without software."""
+    if software is None:
+        return stops
+    lacking: Mapping[str, Callable[[Any], bool]] = {
+        GPU: lambda gpu: not {*gpu_platforms(gpu)} & {*software.platforms},
+        SHARDING: lambda way: bool(software.lacks((f"{SHARDING_WORD}{way}",))),
+        STASHING: lambda stash: stash != "off" and bool(software.lacks(("stashing",))),
+        KERNEL: lambda kernels: kernels != "auto" and bool(software.lacks(tuple(f"{KERNEL_WORD}{one}" for one in {*kernels}))),
+    }
+    return {
+        knob: tuple(stop for stop in values if knob not in lacking or not lacking[knob](stop)) for knob, values in stops.items()
+    }
 
 
 def _stops(s: Scenario, system: System, allowed: AllowedParts) -> Stops:

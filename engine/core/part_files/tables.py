@@ -18,6 +18,7 @@ MONEY = ("USD", "USD/GB")  # units of prices, which each have a year
 FIRST_YEAR, LAST_YEAR = 2000, 2100
 AVAILABILITY, FORM = "availability", "form"
 STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown" for a part whose file does not state it
+PLAIN_STATES = ("on sale", "unknown", "available")  # which need no mark
 FORMS = ("SXM", "PCIe", "superchip", "OAM")
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,39}")  # a word of a list that takes any name
 YEAR_OR_MONTH = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
@@ -28,7 +29,7 @@ Table = dict[str, Any]
 class Availability:
     """Whether a part can be bought.
 
-    state: "on sale", "announced", "discontinued", "research" or "unknown".
+    state: "on sale", "announced", "discontinued", "research" or "unknown"; for software one of its own states.
     since, source: since when the state holds, and the source; "" if not stated.
     """
 
@@ -38,9 +39,9 @@ class Availability:
 
     @property
     def mark(self) -> str:
-        """The state and its date, or "" for a part on sale or of unknown state."""
+        """The state and its date, or "" for a part that can be had or whose state is unknown."""
         since_text = f" since {self.since}" if self.since else ""
-        return f"{self.state}{since_text}" if self.state not in ("on sale", "unknown") else ""
+        return f"{self.state}{since_text}" if self.state not in PLAIN_STATES else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +92,16 @@ def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
     return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
 
 
-def read_availability(path: Path | str, content: Table) -> Availability:
-    """Return whether a part can be bought; raises BadFile."""
+def read_availability(path: Path | str, content: Table, states: Sequence[str] = STATES) -> Availability:
+    """Return whether a part can be bought, in one of `states`; raises BadFile."""
     if AVAILABILITY not in content:
         return Availability()
     table, required_keys = content[AVAILABILITY], ("state", "since", "source")
     check_keys(path, AVAILABILITY, table, required_keys)
     if missing_keys := [key for key in required_keys if key not in table]:
         refuse(path, f"lacks {missing_keys[0]} in [{AVAILABILITY}]; this table has {joined_words(required_keys)}.")
-    if table["state"] not in STATES:
-        refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest_hint(str(table['state']), STATES)}")
+    if table["state"] not in states:
+        refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest_hint(str(table['state']), states)}")
     if not YEAR_OR_MONTH.fullmatch(str(table["since"])):
         refuse(path, f'gives {AVAILABILITY}.since = {table["since"]!r:.40}; write a year or a month: "2024" or "2024-11".')
     return Availability(table["state"], str(table["since"]), checked_line(path, f"{AVAILABILITY}.source", table["source"]))

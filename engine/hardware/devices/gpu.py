@@ -34,6 +34,7 @@ from ..framework import CAPTURED, FRAMEWORKS, has_trait
 from ..gpu_defaults import FLOOR, GRAPH, NO_UNIT, PORT, REMOTE, TRIP, attention_share, operation_energy
 from ..layer_kernels import Arithmetic
 from ..layers import joules, layer_cost
+from ..software import GPU_PLATFORMS, PLATFORM_LIST
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -119,7 +120,7 @@ class ReplayedTimes:
     trip: Constant = TRIP
 
 
-ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS)
+ACCELERATORS = Catalogue("gpu", Accelerator, uses=("fabric",), forms=FORMS, lists={PLATFORM_LIST: GPU_PLATFORMS})
 REPLAYS = Catalogue("gpu-replay", ReplayedTimes, uses=("fabric",))
 
 

@@ -1,10 +1,12 @@
-"""Whether a machine can be built, and of which parts.
+"""Whether a machine can be built, of which parts, and which software runs it.
 
-`contents` counts the parts of a machine, `places` says which parts do not fit. All functions are pure functions of a settled
+`contents` counts the parts of a machine, `places` says which parts do not fit, and `software` which software runs
+the machine. All functions are pure functions of a settled
 scenario, which is a scenario with all sizes chosen. A node is one chassis.
 """
 
 from .contents import parts_of, states_of
 from .places import does_not_fit
+from .software import missing_words, policy_words, software_in_force
 
-__all__ = ["does_not_fit", "parts_of", "states_of"]
+__all__ = ["does_not_fit", "missing_words", "parts_of", "policy_words", "software_in_force", "states_of"]

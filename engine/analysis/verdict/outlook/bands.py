@@ -18,7 +18,8 @@ from ...uncertainty import QUANTILES, drawn_constant, uncertain_constants
 from ..aim import Aim
 from ..candidates import candidate_estimates
 from ..decide import TIE_FACTOR, SystemRow, Verdict, plainness_key
-from .shortlist import leaders
+from ..stacks import Stack
+from .shortlist import leaders, leaders_by_software
 
 SAMPLES, PURPOSE = 200, "draw of"
 NEAR_FACTOR = 1.5  # times the least: rows that are dearer win no draw
@@ -36,44 +37,44 @@ class CostBand:
 
 @dataclass(frozen=True)
 class VerdictBands:
-    """The bands of rows by system, and the number of draws."""
+    """The bands of rows by stack, and the number of draws."""
 
-    rows: Mapping[str, CostBand]
+    rows: Mapping[Stack, CostBand]
     samples: int
 
-    def share(self, system: str) -> float:
-        """Return the share of draws in which a system wins.
+    def share(self, stack: Stack) -> float:
+        """Return the share of draws in which a stack wins.
 
-        Return 0 for a system without a band.
+        Return 0 for a stack without a band.
         """
-        return self.rows[system].share if system in self.rows else 0.0
+        return self.rows[stack].share if stack in self.rows else 0.0
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of each family's best row, and of rows nearly as good.
+    """Return the bands of each family's and each software's best row, and of rows nearly as good.
 
     These are rows whose objective is at most NEAR_FACTOR times the least.
     """
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.objective_value for row in meeting), default=inf)
     near_rows = (row for row in meeting if row.objective_value <= NEAR_FACTOR * min_value)
-    rows = list({row.system: row for row in (*leaders(meeting), *near_rows)}.values())
+    rows = list({row.stack: row for row in (*leaders(meeting), *near_rows, *leaders_by_software(meeting))}.values())
     values = np.array([_values(row, aim, samples, verdict.question.base.data.seed) for row in rows]).reshape(len(rows), -1)
     wins = Counter(_winner(rows, column) for column in values.T.tolist())
     bands = {}
     for row, row_values in zip(rows, values, strict=True):
         low, high = np.quantile(row_values, QUANTILES, method="nearest").tolist()
-        bands[row.system] = CostBand(low, high, wins[row.system] / samples)
+        bands[row.stack] = CostBand(low, high, wins[row.stack] / samples)
     return VerdictBands(bands, samples)
 
 
-def _winner(rows: Sequence[SystemRow], values: Sequence[float]) -> str:
-    """Return the system of the row that is the verdict where rows have these values."""
+def _winner(rows: Sequence[SystemRow], values: Sequence[float]) -> Stack:
+    """Return the stack of the row that is the verdict where rows have these values."""
     min_value = min(values)
     tied_rows = ((row, row_value) for row, row_value in zip(rows, values, strict=True) if row_value <= TIE_FACTOR * min_value)
     return min(
         tied_rows, key=lambda row_and_value: plainness_key(row_and_value[0].system, row_and_value[0].nodes, row_and_value[1])
-    )[0].system
+    )[0].stack
 
 
 def _values(row: SystemRow, aim: Aim, samples: int, seed: int) -> list[float]:

@@ -17,18 +17,19 @@ from ..families import family_of
 from ..protected import CandidateProtection
 from ..protection_search import MAX_PROTECTED_QUICKLY, best_protected
 from ..space import CACHE_SHARE, GPU, GPUS, HOT_ROWS, SERVERS
+from ..stacks import Stack, allowed_stacks
 
 NEAR_FACTOR = 1.25  # times the least: systems up to there are on the shortlist even if others lead their family
 MAX_SYSTEMS = 8  # systems
 NUM_RESIZED = 2  # best settings whose caches are tried in every size
-Settings = Mapping[str, tuple[Setting, ...]]  # by system
+Settings = Mapping[Stack, tuple[Setting, ...]]
 
 
 @dataclass(frozen=True)
 class Winner:
     """The best machine of a shortlist for one question.
 
-    system: name of the system.
+    stack: the system and its software, None without a machine.
     family: family of the machine.
     rank: rank by the aim.
     objective_value: value of the objective, which is minimised.
@@ -38,7 +39,7 @@ class Winner:
     cost: USD a billion samples, None without a price.
     """
 
-    system: str
+    stack: Stack | None
     family: str
     rank: Rank
     objective_value: float = inf
@@ -48,33 +49,38 @@ class Winner:
     cost: float | None = None
 
     @property
+    def system(self) -> str:
+        """Name of the system, "" without a machine."""
+        return self.stack.system if self.stack else ""
+
+    @property
     def meets(self) -> bool:
         """Whether the machine meets the requirement."""
         return bool(self.rank) and self.rank[0] == MEETS
 
 
-NO_WINNER = Winner("", "", ())
+NO_WINNER = Winner(None, "", ())
 
 
 def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Settings:
-    """Return the settings of a question's shortlist, by system.
+    """Return the settings of a question's shortlist, by stack.
 
     The search starts from the settings of `rows`.
     """
-    search = SystemSearch(question)
+    search = SystemSearch(question, chosen=allowed_stacks(question.base, question.software))
     for row in rows:
         if row.setting:
-            search.found[row.system] = row.setting
-    quick_rows = [search.row(system, quickly=True) for system in search.space]
+            search.found[row.stack] = row.setting
+    quick_rows = [search.row(stack, quickly=True) for stack in search.space]
     min_value = min((row.objective_value for row in quick_rows if row.meets), default=inf)
     near_rows = [
         row
         for row in sorted(quick_rows, key=lambda row: row.rank)
         if row.meets and row.objective_value <= NEAR_FACTOR * min_value
     ]
-    shortlisted_rows = list({row.system: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MAX_SYSTEMS]
+    shortlisted_rows = list({row.stack: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MAX_SYSTEMS]
     gpus = {row.scenario.machine.gpu for row in shortlisted_rows if row.scenario}
-    return {row.system: _settings(search, row.system, gpus) for row in shortlisted_rows}
+    return {row.stack: _settings(search, row.stack, gpus) for row in shortlisted_rows}
 
 
 def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
@@ -99,11 +105,17 @@ def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
     ]
 
 
-def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple[Setting, ...]:
+def leaders_by_software(rows: Sequence[SystemRow]) -> list[SystemRow]:
+    """Return the best row of each software, the best first."""
+    ordered = sorted(rows, key=lambda row: (row.rank, row.stack))
+    return list({row.stack.software: row for row in reversed(ordered)}.values())[::-1]
+
+
+def _settings(search: SystemSearch, stack: Stack, gpus: Collection[str]) -> tuple[Setting, ...]:
     """Return the best setting of each tried count of GPUs or servers; of several that cannot run, the first."""
     best_by_count: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
-    for (name, setting), candidate in search.candidates.estimates.items():
-        if name == system and dict(setting).get(GPU) in (None, *gpus):
+    for (named, setting), candidate in search.candidates.estimates.items():
+        if named == stack and dict(setting).get(GPU) in (None, *gpus):
             knobs, rank = dict(setting), search.aim.rank(candidate)
             key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
             if key not in best_by_count or rank < best_by_count[key][0]:
@@ -116,9 +128,9 @@ def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple
 
     `scaled` has factors of constants by name.
     """
-    search = SystemSearch(question, settings)
+    search = SystemSearch(question, chosen=tuple(settings))
     search.candidates.constant_factors = tuple(scaled)
-    contenders = [_best_machine(search, system, settings[system]) for system in settings]
+    contenders = [_best_machine(search, stack, stack_settings) for stack, stack_settings in settings.items()]
     meeting = [contender for contender in contenders if contender.meets]
     min_value = min((contender.objective_value for contender in meeting), default=0.0)
     tied_contenders = [contender for contender in meeting if contender.objective_value <= TIE_FACTOR * min_value]
@@ -129,22 +141,22 @@ def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple
     )
 
 
-def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
+def _best_machine(search: SystemSearch, stack: Stack, settings: Sequence[Setting]) -> Winner:
     candidates, aim = search.candidates, search.aim
-    setting = _resize_caches(search, system, settings)
-    (candidate,) = candidates.estimate(system, [setting])
+    setting = _resize_caches(search, stack, settings)
+    (candidate,) = candidates.estimate(stack, [setting])
     if candidate.settled is None:
-        return replace(NO_WINNER, system=system)
+        return replace(NO_WINNER, stack=stack)
     guard = CandidateProtection()
     if search.struck:
-        setting, guard = best_protected(candidates, aim, system, MAX_PROTECTED_QUICKLY)
-        (candidate,) = candidates.estimate(system, [setting])
+        setting, guard = best_protected(candidates, aim, stack, MAX_PROTECTED_QUICKLY)
+        (candidate,) = candidates.estimate(stack, [setting])
     protected_candidate, settled = guard.add_to(candidate), candidate.settled
     if settled is None:
-        return replace(NO_WINNER, system=system)
+        return replace(NO_WINNER, stack=stack)
     throughput, cost = aim.batch_size / candidate.step, aim.cost(candidate, guard)
     return Winner(
-        system,
+        stack,
         family_of(settled),
         aim.rank(candidate, guard),
         aim.objective_value(candidate, guard),
@@ -155,7 +167,7 @@ def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]
     )
 
 
-def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Setting:
+def _resize_caches(search: SystemSearch, stack: Stack, settings: Sequence[Setting]) -> Setting:
     """Return the best of some settings, with other sizes of their caches.
 
     A cache that does not fit is made smaller until it does; the best few settings are tried with all sizes.
@@ -163,17 +175,17 @@ def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting
     candidates, aim = search.candidates, search.aim
 
     def rank_settings(subset: Sequence[Setting]) -> list[tuple[Rank, Setting]]:
-        estimated = candidates.estimate(system, subset)
+        estimated = candidates.estimate(stack, subset)
         return sorted(
             ((aim.rank(candidate), setting) for candidate, setting in zip(estimated, subset, strict=True)),
             key=lambda ranked_setting: ranked_setting[0],
         )
 
-    knob = next((size_knob for size_knob in (CACHE_SHARE, HOT_ROWS) if size_knob in search.space[system]), None)
+    knob = next((size_knob for size_knob in (CACHE_SHARE, HOT_ROWS) if size_knob in search.space[stack]), None)
     ranked_settings = rank_settings(settings)
     if knob is None:
         return ranked_settings[0][1]
-    sizes = sorted(search.space[system][knob])
+    sizes = sorted(search.space[stack][knob])
     failing = [setting for rank, setting in ranked_settings if rank[0] == CANNOT_RUN]
     for size in reversed(sizes):
         smaller = [_change_stop(setting, knob, size) for setting in failing if size < dict(setting)[knob]]

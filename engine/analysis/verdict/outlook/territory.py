@@ -132,7 +132,7 @@ def _fit_to_tables(settings: Settings, old_scenario: Scenario, new_scenario: Sce
         }
         return tuple((knob, lists.get(knob, stop)) for knob, stop in setting)
 
-    return {system: tuple(map(fitted, system_settings)) for system, system_settings in settings.items()}
+    return {stack: tuple(map(fitted, stack_settings)) for stack, stack_settings in settings.items()}
 
 
 def _places(columns: int, rows: int, stride: int) -> list[Place]:

@@ -1,0 +1,51 @@
+"""Software of a settled machine: which software runs it, and what that software lacks."""
+
+from ...hardware.software import STATES, Software, platforms_of, software_of
+from ...scenario.scenario import Scenario
+from ..kernels.mixed import chosen_kernels
+from ..parts import kind_of
+from ..system import Settled
+
+SHARDING, KERNEL, EXCHANGE, PROTECTION = "sharding.", "kernel.", "exchange.", "protection."
+NO_PROTECTION = "none"
+
+
+def policy_words(settled: Settled, protection: str = NO_PROTECTION) -> tuple[str, ...]:
+    """Return the words for the policies that software needs to train as a machine does.
+
+    protection: the protection of the machine.
+    """
+    s, system = settled.scenario, settled.system
+    kind = kind_of(system)
+    words = {
+        "replicated-rows": settled.placement.replicas.rows > 0,
+        "stashing": s.policy.stashing != "off",
+        "input-dedup": s.policy.input_dedup,
+        "balanced-histories": s.policy.balanced_histories,
+        "sequences": s.model.interaction == "hstu",
+        "attention.fused": s.model.interaction == "hstu" and s.machine.attention == "fused",
+        f"{PROTECTION}{protection}": protection != NO_PROTECTION and not settled.log_policy.log,
+        f"{EXCHANGE}{s.machine.exchange_precision}": s.machine.exchange_precision != "fp32" and s.machine.num_gpus > 1,
+    }
+    if kind and kind.parts(s, system).number > 1:
+        words[f"{SHARDING}{s.policy.sharding or kind.default_sharding}"] = True
+    if system.kernel:
+        words |= {f"{KERNEL}{kernel}": True for kernel in sorted(set(chosen_kernels(s)))}
+    return tuple(word for word, is_needed in words.items() if is_needed)
+
+
+def missing_words(software: Software, settled: Settled, protection: str = NO_PROTECTION) -> tuple[str, ...]:
+    """Return what software lacks to train as a machine does: platforms, policies and protections; () if it can."""
+    with_gpus = "gpu" in settled.system.devices
+    platforms = platforms_of(settled.scenario.machine, with_gpus)
+    missing = () if {*platforms} & {*software.platforms} else platforms[:1]
+    unlike = () if settled.scenario.system in software.runs else (settled.scenario.system,)
+    return (*unlike, *missing, *software.lacks(policy_words(settled, protection)))
+
+
+def software_in_force(settled: Settled) -> Software | None:
+    """Return the software with the scenario's framework that runs a machine, the best state first; None without any."""
+    s: Scenario = settled.scenario
+    same_loop = [one for one in software_of(s.system) if one.framework == s.machine.framework]
+    able = [one for one in same_loop if not missing_words(one, settled)]
+    return min(able, key=lambda one: STATES.index(one.state), default=None)
