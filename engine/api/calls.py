@@ -163,12 +163,15 @@ def decide(
     objective: str = "",
     parts: str = "",
     prices: str | int = "",
+    software: str = "",
+    precision: str = "",
     **knobs: Any,
 ) -> dict[str, Any]:
     """Decide which machine to buy; return sentence, verdict and rows as a dictionary.
 
     `require` has one limit or several, as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD.
-    A knob that names a part, such as gpu, allows no other part of the same kind.
+    A knob that names a part, such as gpu, allows no other part of the same kind. `software` is exists, any (also software that
+    would have to be written), a name or ms=N; `precision` is that of the layers.
 
     >>> decide("tiny", parts="gpu=h100-pcie")["verdict"]["feasible"]
     True
@@ -185,6 +188,8 @@ def decide(
         objective=objective,
         parts=narrow_parts(parts, changes),
         prices=str(prices),
+        software=software,
+        precision=precision,
     )
     look_at_folder()
     start = scenario_of(base)

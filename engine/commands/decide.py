@@ -24,9 +24,18 @@ from ..analysis.verdict.report.sentences import (
     unavailable_sentence,
     unstruck_words,
 )
+from ..analysis.verdict.report.software import (
+    loop_sentence,
+    model_choice_sentence,
+    other_software_sentence,
+    software_state,
+    unwritten_sentence,
+)
 from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET_KNOBS
+from ..analysis.verdict.stacks import FRAMEWORK, SoftwareChoice
 from ..core.figures import count, figure
+from ..hardware.software import LAYERS
 from ..insight.quantities import POWER, THROUGHPUT, number
 from ..insight.running_costs import assumptions
 from ..results import csv_table
@@ -53,6 +62,10 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--lose", metavar="MOST", help="what a failure may lose: nothing, batches=N or minutes=N")
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is to be least (cost: USD a billion samples that count)")
     parser.add_argument("--parts", metavar="WORDS", help="on-sale (default), announced, discontinued, all, names, or gpu=NAME")
+    parser.add_argument(
+        "--software", metavar="NAME", help="exists (default), any (also software that would have to be written), a name, or ms=N"
+    )
+    parser.add_argument("--precision", choices=LAYERS, help="of the layers (default: as in that software's published runs)")
     parser.add_argument("--prices", metavar="YEAR", help="whose prices count (those of the scenario, else 2026)")
     parser.add_argument("--map", action="store_true", help="find who wins over size of tables and lookups too")
     parser.add_argument("--quick", action="store_true", help="rows alone, without draws of constants and tipping points")
@@ -68,7 +81,7 @@ def call(arguments: argparse.Namespace) -> int:
     verdict = _decided(question)
     if not verdict.is_complete:
         output.note(
-            f"Interrupted after {verdict.num_searched} of {count(len(verdict.space), 'system')}: the others were "
+            f"Interrupted after {verdict.num_searched} of {count(len(verdict.space), 'stack')} of system and software: the others were "
             "searched only roughly."
         )
     verdict_outlook = _outlook(arguments, verdict)
@@ -89,7 +102,7 @@ def _decided(question: VerdictQuestion) -> Verdict:
     verdict, paced = next(waiting), progress_bar.PacedBar()
     with progress_bar.visible_bar(), suppress(KeyboardInterrupt):
         for verdict in waiting:
-            paced(verdict.num_searched / len(verdict.space), f"{verdict.num_searched} of {count(len(verdict.space), 'system')}")
+            paced(verdict.num_searched / len(verdict.space), f"{verdict.num_searched} of {count(len(verdict.space), 'stack')}")
     return verdict
 
 
@@ -116,6 +129,8 @@ def _question(arguments: argparse.Namespace, selection: scenario_arguments.Scena
         objective=arguments.objective or linked.objective,
         parts=narrow_parts(parts, selection.settings),
         prices=arguments.prices or linked.prices,
+        software=arguments.software or linked.software,
+        precision=arguments.precision or linked.precision,
     )
     return read_question(selection.scenario, questions)
 
@@ -123,7 +138,7 @@ def _question(arguments: argparse.Namespace, selection: scenario_arguments.Scena
 def _ignored(settings: Mapping[str, Any]) -> str:
     """Return a sentence about settings that a verdict searches itself and ignores; "" without any."""
     parts = {f"machine.{knob}" for knob in SEARCHED_KINDS}
-    searched = {*RESET_KNOBS, *KNOBS} - parts
+    searched = {*RESET_KNOBS, *KNOBS, FRAMEWORK} - parts
     ignored_paths = [path for path in settings if path in searched]
     verb = "is" if len(ignored_paths) == 1 else "are"
     return f"{' and '.join(ignored_paths)} {verb} searched by a verdict: what was set is not kept." if ignored_paths else ""
@@ -131,12 +146,17 @@ def _ignored(settings: Mapping[str, Any]) -> str:
 
 def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
-    sure = draw_share_sentence(verdict, verdict_outlook.bands) if verdict_outlook.bands else ""
+    sure, best_row = draw_share_sentence(verdict, verdict_outlook.bands) if verdict_outlook.bands else "", verdict.best_row
+    decisive = (model_choice_sentence(best_row), loop_sentence(best_row)) if best_row else ()
+    others = (other_software_sentence(verdict, verdict_outlook.bands), unwritten_sentence(verdict))
     lines = [
-        *filter(None, (headline(verdict), reason_sentence(verdict), sure, unstruck_words(verdict))),
+        *filter(None, (decisive[:1] and decisive[0], headline(verdict), *decisive[1:], reason_sentence(verdict), sure)),
+        *filter(None, (*others, unstruck_words(verdict))),
         "",
         HEAD,
-        *map(_line, verdict.rows),
+        *(_line(row, verdict.question.software) for row in verdict.rows),
+        *(["", UNWRITTEN_HEAD] if verdict.unwritten else []),
+        *(_line(row, verdict.question.software) for row in verdict.unwritten),
         "",
     ]
     lines += [
@@ -149,11 +169,12 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
 
 
 NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'meter W':>8}"
-HEAD = f"{'system':18}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
+HEAD = f"{'system':18}{'software':26}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
+UNWRITTEN_HEAD = "Software for these would have to be written:"
 
 
-def _line(row: SystemRow) -> str:
-    head = f"{row.system:18}{row.family:24}"
+def _line(row: SystemRow, choice: SoftwareChoice) -> str:
+    head = f"{row.system:18}{row.stack.software or software_state(row, choice):26}{row.family:24}"
     if row.result is None:
         return f"{head}{'-':>17}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
     cost, capital = row.cost, row.capital

@@ -28,6 +28,8 @@ SINGLE_PARAMETERS = {
     "objective": "objective",
     "parts": "parts",
     "prices": "prices",
+    "software": "software",
+    "precision": "precision",
     "mode": "mode",
     "view": "view",
     "metric": "metric",
@@ -60,6 +62,8 @@ class LinkQuestions:
     objective: the quantity that a verdict minimises.
     parts: the parts that a verdict may use.
     prices: the year of a verdict's prices.
+    software: the software that a verdict may use.
+    precision: the precision of layers that a verdict has.
     allowed_words: for each of some knobs, the words that it may have.
     mode: the method that computes the points.
     view: the view that a page shows.
@@ -80,6 +84,8 @@ class LinkQuestions:
     objective: str = ""
     parts: str = ""
     prices: str = ""
+    software: str = ""
+    precision: str = ""
     allowed_words: tuple[str, ...] = ()
     mode: str = ""
     view: str = ""

@@ -215,8 +215,11 @@ class SystemSearch:
         self.unpriced = (
             () if priced_gpus is None else tuple(name for name in question.parts.parts_of_knob("gpu") if name not in priced_gpus)
         )
+        all_stops = dict(sorted(all_stops.items(), key=lambda item: not question.software.allows(item[0])))  # the verdict first
         self.space = (
-            all_stops if priced_gpus is None else {stack: _restrict_gpus(stops, priced_gpus) for stack, stops in all_stops.items()}
+            all_stops
+            if priced_gpus is None
+            else {stack: _restrict_gpus(stops, priced_gpus) for stack, stops in all_stops.items()}
         )
         self.found: dict[Stack, Setting] = {}
         self.struck = has_fault_rate(base)
@@ -274,9 +277,7 @@ class SystemSearch:
             return _refused_row(stack, candidate)
         guard = protection_without_faults(self.candidates.scenario(stack, setting))
         if self.struck:
-            setting, guard = best_protected(
-                self.candidates, self.aim, stack, MAX_PROTECTED_QUICKLY if quickly else MAX_PROTECTED
-            )
+            setting, guard = best_protected(self.candidates, self.aim, stack, MAX_PROTECTED_QUICKLY if quickly else MAX_PROTECTED)
         return self._row(stack, setting, guard)
 
     def _row(self, stack: Stack, setting: Setting, guard: CandidateProtection) -> SystemRow:

@@ -120,10 +120,7 @@ def stacks(scenario: Scenario, choice: SoftwareChoice, systems: Collection[str] 
         return tuple(Stack(name, "", choice.own_framework) for name in names)
     by_system = [[*_software_stacks(scenario, name), Stack(name, "", STATED_LOOP)] for name in names]
     return tuple(
-        stack
-        for several in by_system
-        for stack in several
-        if not stack.software or choice.text == ANY or choice.allows(stack)
+        stack for several in by_system for stack in several if not stack.software or choice.text == ANY or choice.allows(stack)
     )
 
 

@@ -232,7 +232,8 @@ def parts() -> dict[str, tuple[Constant, ...]]:
     """Return the constants of every host, host library and framework, by name."""
     hosts = {name: _constants(host) for name, host in HOSTS.items()}
     loops = {
-        name: (*fields_of(framework), *(_eager().values() if has_trait(name, EAGER) else ())) for name, framework in FRAMEWORKS.items()
+        name: (*fields_of(framework), *(_eager().values() if has_trait(name, EAGER) else ()))
+        for name, framework in FRAMEWORKS.items()
     }
     libraries = {
         name: (*fields_of(library), *(_eager().values() if name == STOCK else ())) for name, library in LIBRARIES.items()

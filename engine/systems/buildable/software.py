@@ -1,6 +1,9 @@
 """Software of a settled machine: which software runs it, and what that software lacks."""
 
-from ...hardware.software import STATES, Software, platforms_of, software_of
+from ...core.figures import figure
+from ...hardware.device import assumed_value
+from ...hardware.framework import FRAMEWORKS
+from ...hardware.software import FROZEN, STATE_WORDS, STATED_LOOP, STATES, Software, platforms_of, software_of
 from ...scenario.scenario import Scenario
 from ..kernels.mixed import chosen_kernels
 from ..parts import kind_of
@@ -49,3 +52,19 @@ def software_in_force(settled: Settled) -> Software | None:
     same_loop = [one for one in software_of(s.system) if one.framework == s.machine.framework]
     able = [one for one in same_loop if not missing_words(one, settled)]
     return min(able, key=lambda one: STATES.index(one.state), default=None)
+
+
+def software_sentence(settled: Settled) -> str:
+    """Return a sentence on the software that trains as a machine does, or on the loop that is assumed without any."""
+    s, software = settled.scenario, software_in_force(settled)
+    framework = s.machine.framework
+    if software:
+        state = STATE_WORDS[software.state] + (f" since {software.since}" if software.state == FROZEN else "")
+        return f"{software.title} trains so ({state})."
+    loop_ms = assumed_value(s.machine, "host", FRAMEWORKS[framework].fixed)
+    able = [one for one in software_of(s.system) if one.exists and not missing_words(one, settled)]
+    if able:
+        names = " or ".join(f"{one.title} (machine.framework={one.framework})" for one in able[:3])
+        return f"No software with the loop machine.framework={framework} trains so; {names} does."
+    loop = "a stated loop, as of a captured graph" if framework == STATED_LOOP else f"the loop of {framework}"
+    return f"No public software trains so; {loop} is assumed, at least {figure(loop_ms, 'ms')} a step."

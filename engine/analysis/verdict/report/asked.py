@@ -1,9 +1,10 @@
 """A verdict question in the form of links and commands.
 
-The form has the requirement, the allowed loss, the objective, the parts and the year of prices.
+The form has the requirement, the allowed loss, the objective, the parts, the software and the year of prices.
 """
 
 from ....errors import BadInput, nearest_hint
+from ....hardware.software import LAYERS
 from ....scenario.machine import YEARS
 from ....scenario.scenario import Scenario, with_values
 from ....sweep import links
@@ -11,6 +12,7 @@ from ....sweep.questions import LinkQuestions
 from ..allowed import ON_SALE, AllowedParts
 from ..decide import PRICES, VerdictQuestion
 from ..requirement import OBJECTIVES, read_requirement
+from ..stacks import EXISTS, SoftwareChoice
 
 COST = OBJECTIVES[0]
 
@@ -30,8 +32,15 @@ def read_question(scenario: Scenario, questions: LinkQuestions) -> VerdictQuesti
             )
         scenario = with_values(scenario, {PRICES: questions.prices})
     known_objective = next(word for word in OBJECTIVES if word == objective)
+    if questions.precision and questions.precision not in LAYERS:
+        raise BadInput(f"precision={questions.precision[:20]!r} is not known; {nearest_hint(questions.precision, LAYERS)}")
     return VerdictQuestion(
-        scenario, read_requirement(questions.require, questions.lose), known_objective, AllowedParts(questions.parts or ON_SALE)
+        scenario,
+        read_requirement(questions.require, questions.lose),
+        known_objective,
+        AllowedParts(questions.parts or ON_SALE),
+        SoftwareChoice(questions.software or EXISTS),
+        questions.precision,
     )
 
 
@@ -43,6 +52,8 @@ def questions_of(question: VerdictQuestion) -> LinkQuestions:
         lose=requirement.loss_text,
         objective="" if question.objective == COST else question.objective,
         parts="" if parts == ON_SALE else parts,
+        software="" if question.software.text == EXISTS else question.software.text,
+        precision=question.layers,
     )
 
 

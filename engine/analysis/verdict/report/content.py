@@ -16,8 +16,12 @@ from ..outlook.shortlist import Winner
 from ..outlook.territory import Territory
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import VariedCase
+from ..stacks import FRAMEWORK, SoftwareChoice
 from .asked import link_of
 from .sentences import headline, inputs_sentence, notes, reason_sentence
+from .software import loop_sentence, model_choice_sentence, other_software_sentence, software_state, unwritten_sentence
+
+DEFAULT_CHOICE = SoftwareChoice()
 
 
 def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
@@ -33,14 +37,20 @@ def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) 
         "requirement": {"require": list(requirement.texts), "lose": requirement.loss_text},
         "objective": question.objective,
         "parts": list(question.parts.words),
+        "software": question.software.text,
+        "precision": question.layers or None,
         "prices": question.base.machine.prices,
-        "space": {system: _stops(stops) for system, stops in verdict.space.items()},
+        "space": _space(verdict),
         "inputs": inputs_sentence(question),
         "sentence": headline(verdict),
         "why": reason_sentence(verdict),
+        "loop": (best_row and loop_sentence(best_row)) or None,
+        "model_choice": (best_row and model_choice_sentence(best_row)) or None,
+        "other_software": other_software_sentence(verdict, outlook.bands) or None,
+        "unwritten": unwritten_sentence(verdict) or None,
         "notes": list(notes(verdict)),
-        "verdict": None if best_row is None else row_content(best_row, base, outlook),
-        "rows": [row_content(row, base, outlook) for row in verdict.rows],
+        "verdict": None if best_row is None else row_content(best_row, base, outlook, question.software),
+        "rows": [row_content(row, base, outlook, question.software) for row in (*verdict.rows, *verdict.unwritten)],
         "what_if": [_varied(case) for case in outlook.cases],
         "tipping_points": [_tipping(point, point.changed_case) for point in outlook.tipping if point.changed_case],
         **({"map": _map(outlook.map)} if outlook.map else {}),
@@ -96,13 +106,29 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
     return {knob: [knobs.write(KNOBS[knob], stop) for stop in values] for knob, values in stops.items()}
 
 
-def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
+def _space(verdict: Verdict) -> dict[str, dict[str, list[str]]]:
+    """Return the stops of each knob by system, over all its software."""
+    stops: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for stack, stack_stops in verdict.space.items():
+        system_stops = stops.setdefault(stack.system, {FRAMEWORK: ()})
+        for knob, values in {**stack_stops, FRAMEWORK: (stack.framework,)}.items():
+            system_stops[knob] = tuple(dict.fromkeys((*system_stops.get(knob, ()), *values)))
+    return {system: _stops(system_stops) for system, system_stops in stops.items()}
+
+
+def row_content(
+    row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK, choice: SoftwareChoice = DEFAULT_CHOICE
+) -> dict[str, Any]:
     """Return a row as a JSON-ready object; a value that the row lacks is null."""
     results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protection
     loss = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
         "system": row.system,
+        "software": row.stack.software or None,
+        "software_state": software_state(row, choice),
+        "framework": row.stack.framework,
+        "layers": row.scenario.machine.matrix_precision if row.scenario else None,
         "family": row.family,
         "medium": row.medium or None,
         "feasible": row.meets,
@@ -124,15 +150,15 @@ def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dic
         "meter_watts": number(POWER, row.result) if row.result else None,
         "useful_share": guard.share if row.result else None,
         "lost_on_failure": loss if row.result else None,
-        "share_of_draws": outlook.bands.share(row.system) if outlook.bands else None,
+        "share_of_draws": outlook.bands.share(row.stack) if outlook.bands else None,
     }
 
 
 def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
     """Return the rows of a verdict for CSV, one value in each column."""
     flat_rows = []
-    for row in verdict.rows:
-        full_row = row_content(row, base)
+    for row in (*verdict.rows, *verdict.unwritten):
+        full_row = row_content(row, base, choice=verdict.question.software)
         flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)}
         machine = " + ".join(f"{count} x {name}" for name, count in full_row["machine"].items())
         flat_rows.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})

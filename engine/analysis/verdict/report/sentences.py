@@ -18,6 +18,7 @@ from ..outlook.tipping import TippingPoint
 from ..outlook.variants import POPULARITIES, QUANTITIES, VariedCase
 from ..protected import NO_PROTECTION
 from ..requirement import Requirement
+from .software import software_words, state_sentence
 
 FAMILY_ADVICE: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -46,7 +47,7 @@ def inputs_sentence(question: VerdictQuestion) -> str:
         f"{figures.count(total(per_table(model, 'pooling')), 'lookup')} a sample, popularity {data_knobs.popularity}, "
         f"{' and '.join(optimizers)}, "
         f"batches of {figures.count(data_knobs.batch_size)}; {requirements_text}; "
-        f"{figures.exact(question.base.machine.training_hours_a_month, 'h')} of training a month, "
+        f"{question.software.words}; {figures.exact(question.base.machine.training_hours_a_month, 'h')} of training a month, "
         f"prices of {question.base.machine.prices}."
     )
 
@@ -121,7 +122,8 @@ def headline(verdict: Verdict) -> str:
     if best_row is None:
         return _no_machine_sentence(verdict)
     machine = f"{machine_words(best_row)}{protection_words(best_row)}"
-    return f"{FAMILY_ADVICE[best_row.family]}: {row_title(best_row)} on {machine}; {cost_words(best_row)}."
+    software = software_words(best_row, verdict.question.software)
+    return f"{FAMILY_ADVICE[best_row.family]}: {row_title(best_row)} on {machine}, {software}; {cost_words(best_row)}."
 
 
 def protection_words(row: SystemRow) -> str:
@@ -279,7 +281,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
     """Yield the notes on a verdict: ties, unavailable or unpriced parts, dates of prices."""
     best_row = verdict.best_row
     if best_row is not None:
-        yield from filter(None, [ties_sentence(verdict)])
+        yield from filter(None, [state_sentence(best_row, verdict.question.software), ties_sentence(verdict)])
         yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
         if best_row.scenario is not None:
             yield from filter(None, [price_note(best_row.scenario)])
