@@ -81,7 +81,7 @@ def call(arguments: argparse.Namespace) -> int:
     verdict = _decided(question)
     if not verdict.is_complete:
         output.note(
-            f"Interrupted after {verdict.num_searched} of {count(len(verdict.space), 'stack')} of system and software: the others were "
+            f"Interrupted after {verdict.num_searched} of {count(len(verdict.space), 'stack')}: the others were "
             "searched only roughly."
         )
     verdict_outlook = _outlook(arguments, verdict)

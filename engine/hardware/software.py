@@ -19,7 +19,7 @@ STATE_WORDS: Mapping[str, str] = {
     PAPER_CODE: "a paper's code",
     NO_CODE: "no public code",
 }
-PLATFORM_LIST, CPU = "platforms", "CPU"
+PLATFORM_LIST, OLDER_LOOPS, CPU = "platforms", "older-loops", "CPU"
 GPU_PLATFORMS = ("CUDA", "ROCm")
 LAYERS, EXCHANGE = ("fp32", "tf32", "bf16", "fp16"), ("fp32", "fp16", "int8")
 STATED_LOOP = "stated"  # the framework of systems that no software runs
@@ -36,7 +36,14 @@ SOFTWARE = Catalogue(
     uses=("framework",),
     states=STATES,
     texts=("repository", "release", "licence"),
-    lists={PLATFORM_LIST: (*GPU_PLATFORMS, CPU), "runs": (), "policies": (), "layers": LAYERS, "exchange": EXCHANGE},
+    lists={
+        OLDER_LOOPS: (),
+        PLATFORM_LIST: (*GPU_PLATFORMS, CPU),
+        "runs": (),
+        "policies": (),
+        "layers": LAYERS,
+        "exchange": EXCHANGE,
+    },
 )
 
 
@@ -46,7 +53,7 @@ class Software:
 
     name, title: its name in the catalogue, and for readers.
     state, since: one of STATES, and the year or month of its last release or commit.
-    framework: the framework whose loop it has.
+    framework: the framework whose loop it has. older_loops: other loops of it, of former runs or releases.
     platforms: platforms of GPUs that it runs on, and CPU for machines without GPUs.
     runs: systems that it runs.
     policies: words for the policies and protections that it has, such as "sharding.planner".
@@ -58,6 +65,7 @@ class Software:
     state: str
     since: str
     framework: str
+    older_loops: tuple[str, ...]
     platforms: tuple[str, ...]
     runs: tuple[str, ...]
     policies: frozenset[str]
@@ -96,6 +104,7 @@ def _software(name: str) -> Software:
         state=available.state,
         since=available.since,
         framework=content["framework"],
+        older_loops=list_words(KIND, name, OLDER_LOOPS),
         platforms=platforms,
         runs=runs,
         policies=frozenset(policies),

@@ -10,7 +10,8 @@ pareto=Step time [ms],Capital cost [USD]: the objectives of a Pareto front.
 pins=3,17: pinned points, counted from 1.
 metric=AUC; view=pareto: the metric and the view that a page shows.
 against=dram; within=10: the baseline of all answers, and the allowed slowdown in percent of the baseline's step time.
-require=throughput=1e6; lose=nothing; objective=capital; parts=all; prices=2024; software=hugectr; precision=fp16: the questions of a verdict.
+require=throughput=1e6; lose=nothing; objective=capital; parts=all; prices=2024; software=hugectr; precision=fp16: a verdict's
+questions.
 from=NAME: the own preset from which the scenario was made; its values are in the link.
 find=WORDS; run=estimate:/search?...: on the page Runs, the words to search for, and each compared request: method and link.
 crash=v1:...: the replay line of a crash state of the log protocol.

@@ -49,7 +49,7 @@ def missing_words(software: Software, settled: Settled, protection: str = NO_PRO
 def software_in_force(settled: Settled) -> Software | None:
     """Return the software with the scenario's framework that runs a machine, the best state first; None without any."""
     s: Scenario = settled.scenario
-    same_loop = [one for one in software_of(s.system) if one.framework == s.machine.framework]
+    same_loop = [one for one in software_of(s.system) if s.machine.framework in (one.framework, *one.older_loops)]
     able = [one for one in same_loop if not missing_words(one, settled)]
     return min(able, key=lambda one: STATES.index(one.state), default=None)
 
@@ -66,5 +66,7 @@ def software_sentence(settled: Settled) -> str:
     if able:
         names = " or ".join(f"{one.title} (machine.framework={one.framework})" for one in able[:3])
         return f"No software with the loop machine.framework={framework} trains so; {names} does."
-    loop = "a stated loop, as of a captured graph" if framework == STATED_LOOP else f"the loop of {framework}"
+    if not loop_ms:
+        return "No public software trains so; no time of a loop is added."
+    loop = "a stated loop as of a captured graph" if framework == STATED_LOOP else f"the loop of {framework}"
     return f"No public software trains so; {loop} is assumed, at least {figure(loop_ms, 'ms')} a step."

@@ -69,8 +69,8 @@ def state_sentence(row: SystemRow, choice: SoftwareChoice) -> str:
         return f"{part.title} is {STATE_WORDS[state]}."
     if part is None and not choice.own_framework:
         return (
-            "No software exists that trains so: it would have to be written, and its loop is a stated time, as that of a captured "
-            "graph (range 0.1 to 3 ms)."
+            "No software exists that trains so: it would have to be written, and its loop is a stated time, as that of a "
+            "captured graph (range 0.1 to 3 ms)."
         )
     return ""
 
@@ -110,10 +110,10 @@ def model_choice_sentence(row: SystemRow) -> str:
     if not cheaper or min(cheaper)[0] > (1 - LARGE_CHOICE_SHARE) * row.step:
         return ""
     step, subject, change = min(cheaper)
+    share, cheaper_step, row_step = figures.percent(1 - step / row.step), step / MS, row.step / MS
     return (
-        f"One choice of the model decides the machine: {subject} {'take' if 'products' in subject else 'takes'} "
-        f"{figures.percent(1 - step / row.step)} of the step; with {change} a step would take {figures.figure(step / MS, 'ms')} of "
-        f"{figures.figure(row.step / MS, 'ms')}. Ask again with it."
+        f"One choice of the model decides the machine: {subject}, {share} of the step. With {change} a step would take "
+        f"{figures.figure(cheaper_step, 'ms')}, not {figures.figure(row_step, 'ms')}; ask again with it."
     )
 
 
