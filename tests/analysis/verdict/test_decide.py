@@ -17,6 +17,7 @@ from engine.analysis.verdict.report.sentences import headline, notes, reason_sen
 from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.search import search
 from engine.analysis.verdict.space import CACHE_SHARE, COPIES, GPU, GPUS, GPUS_PER_NODE, free_base
+from engine.analysis.verdict.stacks import SoftwareChoice
 from engine.campaign.expectation import expectation
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import BadInput
@@ -41,8 +42,9 @@ def model(tables: int = 20, rows: int = 1_000_000, pooling: int = 4) -> Scenario
     return with_values(preset("dlrm-kaggle").scenario, knobs)
 
 
-def question(scenario: Scenario, *require: str, parts: str = FEW, lose: str = "") -> VerdictQuestion:
-    return VerdictQuestion(scenario, read_requirement(require, lose), "cost", AllowedParts(parts))
+def question(scenario: Scenario, *require: str, parts: str = FEW, lose: str = "", software: str = "lean") -> VerdictQuestion:
+    """Return a question about a scenario, by default for one loop that drives every system."""
+    return VerdictQuestion(scenario, read_requirement(require, lose), "cost", AllowedParts(parts), SoftwareChoice(software))
 
 
 SOME = ("all-hbm", "torchrec-uvm", "cxl", "cpu-only", "hotline")
@@ -98,7 +100,7 @@ def test_no_searched_setting_has_a_value_that_beats_it(verdict: Verdict, system:
     row = next(row for row in verdict.rows if row.system == system)
     assert row.scenario is not None and row.result is not None
     own, tried = running_costs(row.result), 0
-    for knob, stops in verdict.space[system].items():
+    for knob, stops in verdict.space[row.stack].items():
         for stop in stops:
             other = with_values(row.scenario, {knob: stop})
             result = estimate(other)
@@ -147,8 +149,11 @@ def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> 
     """The machine named may be one that nobody sells: it is a yardstick, with the faster of near-data compute on and off."""
     own = with_values(model(), {"machine.gpu": "v100", "machine.pmem": "optane-100"})
     asked = SystemSearch(question(own, "as=dram"), ("dram", "all-hbm"))
+    lean = {"machine.framework": "lean"}
     tried = [
-        estimate(with_values(asked.question.base, {"system": "dram", "policy.row_dedup": dedup, "policy.sharding": sharding}))
+        estimate(
+            with_values(asked.question.base, {**lean, "system": "dram", "policy.row_dedup": dedup, "policy.sharding": sharding})
+        )
         for dedup in ("memory", "off", "gpu")
         for sharding in (None, "row-wise", "planner")
     ]
@@ -193,7 +198,13 @@ def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, c
 
 def test_a_question_comes_back_from_its_link() -> None:
     asked = LinkQuestions(
-        require=("throughput=1e6", "budget=50000"), lose="batches=10", objective="capital", parts=FEW, prices="2024"
+        require=("throughput=1e6", "budget=50000"),
+        lose="batches=10",
+        objective="capital",
+        parts=FEW,
+        prices="2024",
+        software="hugectr",
+        precision="bf16",
     )
     one = read_question(model(), asked)
     opened = links.open_link(link_of(one, "dlrm-kaggle"))

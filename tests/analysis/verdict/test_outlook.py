@@ -41,7 +41,7 @@ def verdict(asked: VerdictQuestion) -> Verdict:
 
 @pytest.fixture(scope="module")
 def settings(asked: VerdictQuestion, verdict: Verdict) -> Settings:
-    return {system: some for system, some in shortlist(asked, verdict.rows).items() if system in SOME}
+    return {stack: some for stack, some in shortlist(asked, verdict.rows).items() if stack.system in SOME}
 
 
 @pytest.mark.slow
@@ -51,11 +51,9 @@ def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Ver
     assert verdict_bands(verdict, aim, 40) == bands
     assert sum(one.share for one in bands.rows.values()) == pytest.approx(1)
     for row in verdict.rows:
-        if row.system in bands.rows:
-            assert (
-                bands.rows[row.system].low <= row.objective_value * 1.001
-                and row.objective_value <= bands.rows[row.system].high * 1.001
-            )
+        if row.stack in bands.rows:
+            assert bands.rows[row.stack].low <= row.objective_value * 1.001
+            assert row.objective_value <= bands.rows[row.stack].high * 1.001
     assert "of 40 random draws" in draw_share_sentence(verdict, bands)
 
 
@@ -83,7 +81,7 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told() -> No
     verdict = decide(question(model()), ("all-hbm",))
     best = verdict.best_row
     assert best is not None
-    same = Winner(best.system, best.family, best.rank, best.objective_value)
+    same = Winner(best.stack, best.family, best.rank, best.objective_value)
     other, none = replace(same, family="Drives"), NO_WINNER
     cases = [VariedCase("popularity", name, 1.0, won) for name, won in (("avazu", same), ("meta", other), ("uniform", none))]
     cases.append(VariedCase("popularity", "no such popularity", 1.0, none))
@@ -138,7 +136,7 @@ def test_a_map_computes_each_cell_at_a_border_and_no_cell_between_alike_ones(mon
 
     def answer(*arguments: Any) -> Winner:
         computed.append(arguments[-1])
-        return Winner("system", family(arguments[-1]), ())
+        return Winner(None, family(arguments[-1]), ())
 
     monkeypatch.setattr(territory, "cell_winner", answer)
     known = territory.extend_territory(question(model()), {}, "size", "lookups", most=3)
@@ -181,7 +179,7 @@ def test_a_map_of_fewer_tables_keeps_as_much_in_hbm_where_tables_have_kernels() 
     asked = question(with_values(model(), knobs))
     (row,) = decide(asked, ("cpu-gpu",)).rows
     assert isinstance(dict(row.setting)["policy.kernel"], tuple)
-    found = territory.extend_territory(asked, {"cpu-gpu": (row.setting,)}, "size", "lookups", None, 30)
+    found = territory.extend_territory(asked, {row.stack: (row.setting,)}, "size", "lookups", None, 30)
     assert len(found.cells) >= 30 and any(cell.winner.system == "cpu-gpu" for cell in found.cells.values())
     fewer = with_values(asked.base, {"model.num_tables": 2, "model.num_embeddings": (100, 10), "model.pooling": (1, 1)})
     assert of_other_tables(("host", *("hbm",) * 7), asked.base, fewer) == ("host", "host")

@@ -18,6 +18,7 @@ from engine.analysis.verdict.outlook.shortlist import NO_WINNER, leaders
 from engine.analysis.verdict.protected import CandidateProtection
 from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.space import GPU, GPUS, GPUS_PER_NODE
+from engine.analysis.verdict.stacks import Stack
 from engine.errors import BadInput
 from engine.scenario.presets import preset
 from tests.cases import each
@@ -134,7 +135,11 @@ def test_what_is_no_requirement_is_refused(texts: list[str]) -> None:
 
 def row(system: str, objective_value: float, **fields: Any) -> SystemRow:
     return SystemRow(
-        system, fields.pop("family", system), fields.pop("rank", (MEETS, objective_value)), objective_value, **fields
+        Stack(system, "", "lean"),
+        fields.pop("family", system),
+        fields.pop("rank", (MEETS, objective_value)),
+        objective_value,
+        **fields,
     )
 
 
@@ -149,7 +154,7 @@ def test_the_plainest_of_machines_that_cost_about_as_much_is_the_verdict(plain: 
     rows = (row(PLAIN, plain), row(FANCY, fancy))
     question = VerdictQuestion(preset("tiny").scenario, Requirement(), "cost", AllowedParts())
     verdict = Verdict(question, {}, rows, 0, frozenset())
-    assert verdict.best_row and verdict.best_row.system == best == _winner(rows, [plain, fancy])
+    assert verdict.best_row and verdict.best_row.system == best == _winner(rows, [plain, fancy]).system
     assert verdict.families[0].system == best
     missing = tuple(replace(one, rank=(MISSES, 2.0)) for one in rows)
     assert replace(verdict, rows=missing).best_row is None and replace(verdict, rows=(missing[0], rows[1])).best_row is rows[1]

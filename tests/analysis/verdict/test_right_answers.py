@@ -9,6 +9,7 @@ from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, 
 from engine.analysis.verdict.families import CACHED_DRAM, DRIVES, HBM, HOST, PERSISTENT
 from engine.analysis.verdict.report.sentences import notes, unavailable_sentence
 from engine.analysis.verdict.requirement import Objective, read_requirement
+from engine.analysis.verdict.stacks import SoftwareChoice
 from engine.hardware.device import nodes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -29,8 +30,10 @@ def model(tables: int, rows: int, dim: int, pooling: int, batch: int, **machine:
     return with_values(base, {**knobs, "model.bottom_mlp": bottom, "data.batch_size": batch})
 
 
-def verdict(scenario: Scenario, *require: str, objective: Objective = "cost", parts: str = ON_SALE) -> Verdict:
-    return decide(VerdictQuestion(scenario, read_requirement(require), objective, AllowedParts(parts)))
+def verdict(
+    scenario: Scenario, *require: str, objective: Objective = "cost", parts: str = ON_SALE, software: str = "any"
+) -> Verdict:
+    return decide(VerdictQuestion(scenario, read_requirement(require), objective, AllowedParts(parts), SoftwareChoice(software)))
 
 
 def family(found: Verdict, name: str) -> SystemRow:

@@ -5,6 +5,7 @@ two at once: a machine that only three changes together reach can be missed, and
 So the long test holds a level: how many of all models may have a row that is not exact, and the largest gap of any row.
 """
 
+from dataclasses import replace
 from itertools import product
 from math import inf, log
 from random import Random
@@ -19,7 +20,7 @@ from engine.analysis.verdict.decide import SystemRow, SystemSearch, VerdictQuest
 from engine.analysis.verdict.requirement import OBJECTIVES
 from engine.analysis.verdict.search import search
 from engine.analysis.verdict.space import CACHE_SHARE, GPUS, GPUS_PER_NODE, SHARDING, Stops, space_of
-from engine.registry import variant_names
+from engine.analysis.verdict.stacks import SoftwareChoice, Stack, fixed_knobs
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
@@ -34,10 +35,10 @@ LARGE, SMALL = (1300, 1000), (300, 200)  # machines of the first system's space,
 
 
 class Compared(NamedTuple):
-    """A system's row beside its enumeration: the gap, and whether the winner lies off the ends of all its ladders."""
+    """A stack's row beside its enumeration: the gap, and whether the winner lies off the ends of all its ladders."""
 
     seed: int
-    system: str
+    stack: Stack
     gap: float
     inner: bool
 
@@ -60,7 +61,8 @@ def test_rows_of_many_models_are_those_of_an_enumeration(monkeypatch: pytest.Mon
 
 @each(("count", "inside", "share"), list(product((24, 96), (4, 2), (0.03, 0.7))))
 def test_search_finds_machines_that_no_ladder_leads_to(count: int, inside: int, share: float) -> None:
-    space = space_of(drawn.model(Random(1)), AllowedParts())["torchrec-uvm"]
+    stack = Stack("torchrec-uvm", "", "lean")
+    space = space_of(drawn.model(Random(1)), AllowedParts(), [stack])[stack]
     stops = {knob: space[knob] for knob in (GPUS, GPUS_PER_NODE, CACHE_SHARE, SHARDING)}
     planted = {GPUS: count, GPUS_PER_NODE: inside, CACHE_SHARE: share}
 
@@ -81,35 +83,40 @@ def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     """Return how the rows of one drawn question compare with the enumeration."""
     random = Random(seed)
     scenario, word, objective = drawn.model(random), random.choice(("on-sale", "all", "all")), random.choice(OBJECTIVES)
-    space = drawn_space(random, VerdictQuestion(scenario, parts=AllowedParts(word)), sizes)
-    found = {system: machines(scenario, system, stops, STATES[word]) for system, stops in space.items()}
+    choice, layers = SoftwareChoice(random.choice(("any", "lean"))), scenario.machine.matrix_precision
+    plain = VerdictQuestion(scenario, parts=AllowedParts(word), software=choice, layers=layers)
+    space = drawn_space(random, plain, sizes)
+    found = {
+        stack: machines(with_values(scenario, fixed_knobs(stack, scenario, choice)), stack.system, stops, STATES[word])
+        for stack, stops in space.items()
+    }
     asked = drawn.requirement(random, scenario, [one for some in found.values() for one in some])
-    monkeypatch.setattr(deciding, "space_of", lambda base, parts, systems=(): space)
-    verdict = decide(VerdictQuestion(scenario, asked, objective, AllowedParts(word)))
+    monkeypatch.setattr(deciding, "space_of", lambda base, parts, chosen: space)
+    verdict = decide(replace(plain, requirement=asked, objective=objective))
     monkeypatch.undo()
     throughput, told = asked.min_throughput(scenario.data.batch_size), []
     for row in verdict.rows:
-        some = found[row.system]
+        some = found[row.stack]
         best = cheapest_machine(some, objective, throughput, asked.budget)
         nearest = min((shortfall(one, throughput, asked.budget) for one in some), default=inf)
-        inner = best is not None and _off_ends(with_values(scenario, best.settings), space[row.system])
-        told.append(Compared(seed, row.system, _gap(row, best, nearest, objective), inner))
+        inner = best is not None and _off_ends(with_values(scenario, best.settings), space[row.stack])
+        told.append(Compared(seed, row.stack, _gap(row, best, nearest, objective), inner))
     return told
 
 
-def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int]) -> dict[str, Stops]:
-    """Return small spaces of one to three systems; of the first, five knobs or more have four stops or more where it is large."""
+def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int]) -> dict[Stack, Stops]:
+    """Return small spaces of one to three stacks; of the first, five knobs or more have four stops or more where it is large."""
     every = SystemSearch(question).space  # without GPUs that have no price
-    wide = [system for system, stops in every.items() if sum(len(values) >= 4 for values in stops.values()) >= 5]
+    wide = [stack for stack, stops in every.items() if sum(len(values) >= 4 for values in stops.values()) >= 5]
     count, first = random.choice((0, 1, 2)), random.choice(wide)
-    others = random.sample([system for system in variant_names("systems") if system != first], count)
+    others = random.sample([stack for stack in every if stack != first], count)
     for _ in range(50):  # a drawn space may have fewer stops
         space = {first: drawn.space(random, every[first], sizes[0])}
         if sizes != LARGE or sum(len(values) >= 4 for values in space[first].values()) >= 5:
             break
     else:
         raise AssertionError(f"{first} has no space with five knobs of four stops")
-    return space | {system: drawn.space(random, every[system], sizes[1] // count) for system in others}
+    return space | {stack: drawn.space(random, every[stack], sizes[1] // count) for stack in others}
 
 
 def _gap(row: SystemRow, best: Machine | None, nearest: float, objective: str) -> float:

@@ -11,7 +11,7 @@ from engine.analysis.verdict import decide as deciding
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
 from engine.analysis.verdict.decide import VerdictQuestion, decide
 from engine.analysis.verdict.requirement import Requirement
-from engine.analysis.verdict.space import space_of
+from engine.analysis.verdict.stacks import SoftwareChoice, stacks
 from engine.scenario.scenario import Scenario, with_values
 from tests.analysis.verdict import drawn
 from tests.cases import draw
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 def only(systems: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a verdict some systems alone."""
-    monkeypatch.setattr(deciding, "space_of", lambda base, parts, some=(): space_of(base, parts, systems))
+    monkeypatch.setattr(deciding, "stacks", lambda base, software, some=(): stacks(base, software, systems))
 
 
 @pytest.mark.slow
@@ -74,7 +74,8 @@ def dearer(seed: int, parts: str, more: str) -> Iterator[tuple[Any, ...]]:
 
 def least(asked: Asked) -> tuple[float, float]:
     """Return the least cost of any row that meets a question, and its samples/s; infinity and 0 where none does."""
-    verdict = decide(VerdictQuestion(asked.scenario, Requirement(throughput=asked.throughput), parts=AllowedParts(asked.parts)))
+    requirement, software = Requirement(throughput=asked.throughput), SoftwareChoice("any")
+    verdict = decide(VerdictQuestion(asked.scenario, requirement, parts=AllowedParts(asked.parts), software=software))
     meeting = [row for row in verdict.rows if row.meets]
     if not meeting:
         return inf, 0.0

@@ -20,7 +20,7 @@ from ..outlook.bands import VerdictBands
 from ..outlook.shortlist import leaders_by_software
 from ..stacks import FRAMEWORK, SoftwareChoice
 
-LARGE_LOOP_SHARE = 1 / 3  # of a step: from there on the answer speaks of the loop
+LARGE_LOOP_SHARE, ALL_LOOP_SHARE = 1 / 3, 0.8  # of a step: the answer speaks of the loop, and says that it decides
 LARGE_CHOICE_SHARE = 1 / 2  # of a step: from there on it speaks of one choice of the model
 INTERACTION, CROSS = "model.interaction", "cross"
 OWN_SOFTWARE, UNWRITTEN = "your own software", "software that would have to be written"
@@ -91,10 +91,10 @@ def loop_sentence(row: SystemRow) -> str:
     if loop <= LARGE_LOOP_SHARE * row.step:
         return ""
     (captured,) = step_seconds([with_values(row.scenario, {FRAMEWORK: STATED_LOOP})])
-    sentence = (
-        f"The software's loop takes {figures.figure(loop / MS, 'ms')} of a step of {figures.figure(row.step / MS, 'ms')} "
-        f"({figures.percent(min(1.0, loop / row.step))}): other hardware changes little beyond that."
-    )
+    share = min(1.0, loop / row.step)
+    limit = "other hardware changes little" if share > ALL_LOOP_SHARE else "no other hardware makes a step shorter than that"
+    loop_text, step_text = figures.figure(loop / MS, "ms"), figures.figure(row.step / MS, "ms")
+    sentence = f"The software's loop takes {loop_text} of a step of {step_text} ({figures.percent(share)}): {limit}."
     if captured < row.step * (1 - LARGE_LOOP_SHARE / 10):
         sentence += f" As a captured graph of 0.3 ms, the step would take {figures.figure(captured / MS, 'ms')}."
     return sentence
