@@ -161,7 +161,7 @@ def test_each_software_that_exists_has_a_row_and_a_band_of_its_own(verdict: Verd
     assert all(bands.rows[row.stack].low <= row.objective_value * 1.001 for row in leading)
     said = other_software_sentence(verdict, bands)
     assert "HugeCTR" in said or "HugeCTR" in headline(verdict)
-    assert said.count(" times") == len(leading) - 1 and "a billion" in said
+    assert said.count(" times") + said.count(" the same") == len(leading) - 1 and "a billion" in said
 
 
 def test_what_would_have_to_be_written_stands_beside_the_verdict(verdict: Verdict) -> None:
@@ -169,7 +169,7 @@ def test_what_would_have_to_be_written_stands_beside_the_verdict(verdict: Verdic
     said = unwritten_sentence(verdict)
     assert verdict.best_row
     assert ("would be" in said and "software would have to be written" in said) == (
-        best < verdict.best_row.objective_value * 0.995
+        best < verdict.best_row.objective_value / 1.02
     )
     content = verdict_content(verdict, "dlrm-kaggle")
     assert content["verdict"]["software_state"] in EXISTING

@@ -15,13 +15,14 @@ from ....scenario.scenario import Scenario, per_table, with_values
 from ....schedule.machine import machine_of, run_timeline, settle
 from ....systems.loop import NAME
 from ....units import MS
-from ..decide import SystemRow, Verdict
+from ..decide import TIE_FACTOR, SystemRow, Verdict
 from ..outlook.bands import VerdictBands
 from ..outlook.shortlist import leaders_by_software
 from ..stacks import FRAMEWORK, SoftwareChoice
 
 LARGE_LOOP_SHARE, ALL_LOOP_SHARE = 1 / 3, 0.8  # of a step: the answer speaks of the loop, and says that it decides
 LARGE_CHOICE_SHARE = 1 / 2  # of a step: from there on it speaks of one choice of the model
+SAME = 0.005  # relative: two values that differ by less are told as the same
 INTERACTION, CROSS = "model.interaction", "cross"
 OWN_SOFTWARE, UNWRITTEN = "your own software", "software that would have to be written"
 
@@ -84,17 +85,20 @@ def loop_seconds(s: Scenario) -> float:
 
 
 def loop_sentence(row: SystemRow) -> str:
-    """Return sentences on a loop that takes more than a third of a row's step; "" for a shorter one."""
+    """Return sentences on software that takes more than a third of a row's step; "" for less.
+
+    Its time is that of its loop, or what a captured graph would save if that is more.
+    """
     if row.scenario is None or row.scenario.machine.framework == STATED_LOOP:
         return ""
-    loop = loop_seconds(row.scenario)
+    (captured,) = step_seconds([with_values(row.scenario, {FRAMEWORK: STATED_LOOP})])
+    loop = max(loop_seconds(row.scenario), row.step - captured)  # agreements and sparse updates are not in the loop's own time
     if loop <= LARGE_LOOP_SHARE * row.step:
         return ""
-    (captured,) = step_seconds([with_values(row.scenario, {FRAMEWORK: STATED_LOOP})])
     share = min(1.0, loop / row.step)
     limit = "other hardware changes little" if share > ALL_LOOP_SHARE else "no other hardware makes a step shorter than that"
     loop_text, step_text = figures.figure(loop / MS, "ms"), figures.figure(row.step / MS, "ms")
-    sentence = f"The software's loop takes {loop_text} of a step of {step_text} ({figures.percent(share)}): {limit}."
+    sentence = f"The software takes {loop_text} of a step of {step_text} ({figures.percent(share)}): {limit}."
     if captured < row.step * (1 - LARGE_LOOP_SHARE / 10):
         sentence += f" As a captured graph of 0.3 ms, the step would take {figures.figure(captured / MS, 'ms')}."
     return sentence
@@ -146,8 +150,9 @@ def other_software_sentence(verdict: Verdict, bands: VerdictBands | None = None)
     texts = []
     for row in leaders_by_software([row for row in verdict.rows if row.meets]):
         if row.stack.software != best_row.stack.software:
-            ratio = figures.times(row.objective_value / best_row.objective_value)
-            texts.append(f"{software_title(row, choice)} {ratio}{_band_words(row, bands, verdict)}")
+            ratio = row.objective_value / best_row.objective_value
+            words = "the same" if abs(ratio - 1) < SAME else figures.times(ratio)
+            texts.append(f"{software_title(row, choice)} {words}{_band_words(row, bands, verdict)}")
     measure = {"cost": "the cost a sample", "capital": "the price", "energy": "the energy a sample", "time": "the time a sample"}
     return (
         f"By other software, at its best machine, {measure[verdict.question.objective]} is: {', '.join(texts)}." if texts else ""
@@ -172,7 +177,7 @@ def unwritten_sentence(verdict: Verdict) -> str:
     if best_row is None:
         return f"{title} would meet what is asked; its software would have to be written."
     ratio = best_row.objective_value / row.objective_value if row.objective_value else 1.0
-    if ratio <= 1.005:
+    if ratio <= TIE_FACTOR:
         return ""
     word = {"cost": "cheaper", "capital": "cheaper", "energy": "more frugal", "time": "faster"}[verdict.question.objective]
     code = "of it there is a paper's code alone" if row.stack.state == "paper code" else "its software would have to be written"
