@@ -68,8 +68,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     forms: the forms of hardware (such as "SXM") that a part can have; each file states one of them.
     lists: keys of lists that a file may have, with the allowed words of each list; () allows any words.
     curve: True if a file may have a curve of its latency under load.
-    states: the states of availability that a file may give.
-    texts: keys of lines of text that each file has.
+    states: the states of availability that a file may give. texts: keys of lines that each file has, beside title and summary.
     """
 
     def __init__(
@@ -88,7 +87,13 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     ) -> None:
         """Declare the kind without reading a file."""
         self.kind, self.shape, self.used_by, self.uses, self._extra_quantities = kind, shape, used_by, uses, extra_constants
-        self._forms, self._lists, self._curve, self.states, self._texts = forms, lists, curve, states, texts
+        self._forms, self._lists, self._curve, self.states, self._texts = (
+            forms,
+            lists,
+            curve,
+            states,
+            ("title", "summary", *texts),
+        )
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
         self._parts_by_file: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
@@ -139,10 +144,9 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
         quantities = {quantity.key: quantity for quantity in self.all_quantities()}
-        lines = ("title", "summary", *self._texts)
-        heads = (*lines, AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
+        heads = (*self._texts, AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
         check_keys(path, "", content, (*heads, *quantities))
-        for word in lines:
+        for word in self._texts:
             checked_line(path, word, content.get(word))
         read_availability(path, content, self.states)
         if self._forms:

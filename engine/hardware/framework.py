@@ -92,7 +92,10 @@ class LoopRates(NamedTuple):
 
 
 def has_trait(framework: str, trait: str) -> bool:
-    """Return whether a framework is CAPTURED in a CUDA graph, or EAGER: its host software computes table by table."""
+    """Return whether a framework has a trait.
+
+    CAPTURED: the batch is a CUDA graph. EAGER: host software computes table by table.
+    """
     return trait in list_words("framework", framework, "traits")
 
 

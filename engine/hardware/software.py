@@ -90,7 +90,7 @@ def worst_state(*states: str) -> str:
 @cache
 def every_software() -> tuple[Software, ...]:
     """Return all software of the catalogue, in the order of lists."""
-    return tuple(map(_software, part_names_of(KIND)))
+    return tuple(map(_software, SOFTWARE))
 
 
 def _software(name: str) -> Software:
@@ -119,7 +119,7 @@ def software_of(system: str) -> tuple[Software, ...]:
 
 
 def platforms_of(machine: MachineKnobs, with_gpus: bool) -> tuple[str, ...]:
-    """Return the platforms of a machine's GPUs, all of them for a GPU whose file names none; CPU without GPUs."""
+    """Return the platforms of a machine's GPUs, or of its CPUs without GPUs."""
     return gpu_platforms(machine.gpu) if with_gpus else (CPU,)
 
 

@@ -1,4 +1,4 @@
-"""Stacks: a system on the software that runs it, or on software that would have to be written.
+"""Stacks: a system on software that runs it, or that would have to be written.
 
 A verdict compares machines of stacks. The software decides the loop, the precisions, and which policies and GPUs can be had.
 """
@@ -39,12 +39,15 @@ class Stack(NamedTuple):
 
     @property
     def part(self) -> Software | None:
-        """The software of the catalogue; None for software that would have to be written, or is the visitor's own."""
+        """The software of the catalogue; None for own or unwritten software."""
         return next((one for one in every_software() if one.name == self.software), None)
 
     @property
     def state(self) -> str:
-        """The state of the software; of software that would have to be written, whether a paper's code runs the system."""
+        """The state of the software.
+
+        Unwritten software is a paper's code where that runs the system.
+        """
         if self.part:
             return self.part.state
         codes = [one for one in software_of(self.system) if not one.exists]
@@ -80,7 +83,7 @@ class SoftwareChoice:
 
     @property
     def own_framework(self) -> str:
-        """The framework whose loop own software has; "" where software of the catalogue, or any, is meant."""
+        """The framework whose loop own software has; "" where no own software is meant."""
         if self.own_loop_ms is not None:
             return STATED_LOOP
         names = {one.name for one in every_software()} | {one.framework for one in every_software()}
@@ -111,9 +114,9 @@ def known_names() -> tuple[str, ...]:
 
 
 def stacks(scenario: Scenario, choice: SoftwareChoice, systems: Collection[str] = ()) -> tuple[Stack, ...]:
-    """Return the stacks that a verdict compares: allowed ones, and those with software that would have to be written.
+    """Return the stacks that a verdict compares, allowed ones and unwritten ones.
 
-    `systems` limits the systems. Own software runs every system.
+    Unwritten are those with software that would have to be written. `systems` limits the systems. Own software runs every system.
     """
     names = [name for name in variant_names("systems") if name in systems or not systems]
     if choice.own_framework:
@@ -155,7 +158,7 @@ def _covers(other: Software, software: Software, sequential: bool) -> bool:
 
 
 def fixed_knobs(stack: Stack, base: Scenario, choice: SoftwareChoice) -> dict[str, Any]:
-    """Return the knobs that a stack decides: system, loop, exchange, and no copies of rows where its software has none."""
+    """Return the knobs that a stack decides: system, loop, exchange and copies of rows."""
     part = stack.part
     knobs: dict[str, Any] = {"system": stack.system, FRAMEWORK: stack.framework}
     if choice.own_loop_ms is not None:

@@ -39,7 +39,7 @@ class Availability:
 
     @property
     def mark(self) -> str:
-        """The state and its date, or "" for a part that can be had or whose state is unknown."""
+        """The state and its date, or "" for a state in PLAIN_STATES."""
         since_text = f" since {self.since}" if self.since else ""
         return f"{self.state}{since_text}" if self.state not in PLAIN_STATES else ""
 

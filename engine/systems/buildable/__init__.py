@@ -7,6 +7,6 @@ scenario, which is a scenario with all sizes chosen. A node is one chassis.
 
 from .contents import parts_of, states_of
 from .places import does_not_fit
-from .software import missing_words, policy_words, software_in_force, software_sentence
+from .software import missing_words, software_sentence
 
-__all__ = ["does_not_fit", "missing_words", "parts_of", "policy_words", "software_in_force", "software_sentence", "states_of"]
+__all__ = ["does_not_fit", "missing_words", "parts_of", "software_sentence", "states_of"]

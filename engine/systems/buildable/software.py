@@ -38,7 +38,10 @@ def policy_words(settled: Settled, protection: str = NO_PROTECTION) -> tuple[str
 
 
 def missing_words(software: Software, settled: Settled, protection: str = NO_PROTECTION) -> tuple[str, ...]:
-    """Return what software lacks to train as a machine does: platforms, policies and protections; () if it can."""
+    """Return what software lacks to train as a machine does; () if it can.
+
+    Words are for systems, platforms, policies and protections.
+    """
     with_gpus = "gpu" in settled.system.devices
     platforms = platforms_of(settled.scenario.machine, with_gpus)
     missing = () if {*platforms} & {*software.platforms} else platforms[:1]
@@ -46,8 +49,8 @@ def missing_words(software: Software, settled: Settled, protection: str = NO_PRO
     return (*unlike, *missing, *software.lacks(policy_words(settled, protection)))
 
 
-def software_in_force(settled: Settled) -> Software | None:
-    """Return the software with the scenario's framework that runs a machine, the best state first; None without any."""
+def _software_in_force(settled: Settled) -> Software | None:
+    """Return the software with the scenario's framework that runs a machine, or None."""
     s: Scenario = settled.scenario
     same_loop = [one for one in software_of(s.system) if s.machine.framework in (one.framework, *one.older_loops)]
     able = [one for one in same_loop if not missing_words(one, settled)]
@@ -55,8 +58,8 @@ def software_in_force(settled: Settled) -> Software | None:
 
 
 def software_sentence(settled: Settled) -> str:
-    """Return a sentence on the software that trains as a machine does, or on the loop that is assumed without any."""
-    s, software = settled.scenario, software_in_force(settled)
+    """Return a sentence on software that trains as a machine does, or on the assumed loop."""
+    s, software = settled.scenario, _software_in_force(settled)
     framework = s.machine.framework
     if software:
         state = STATE_WORDS[software.state] + (f" since {software.since}" if software.state == FROZEN else "")

@@ -51,9 +51,9 @@ class VerdictBands:
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of each family's and each software's best row, and of rows nearly as good.
+    """Return the bands of the best row of each family and software, and of near rows.
 
-    These are rows whose objective is at most NEAR_FACTOR times the least.
+    Near rows are rows whose objective is at most NEAR_FACTOR times the least.
     """
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.objective_value for row in meeting), default=inf)

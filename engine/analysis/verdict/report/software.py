@@ -1,4 +1,4 @@
-"""Software of a verdict in sentences: what trains, its loop, other software, and software that would have to be written."""
+"""Software of a verdict in sentences: its loop, other software, and software to be written."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,10 @@ def software_state(row: SystemRow, choice: SoftwareChoice) -> str:
 
 
 def software_words(row: SystemRow, choice: SoftwareChoice) -> str:
-    """Return words for a row's software and precisions: "by TorchRec, layers in tf32 and rows in fp32"."""
+    """Return words for a row's software and precisions.
+
+    For example "by TorchRec, layers in tf32 and rows in fp32".
+    """
     if row.scenario is None:
         return f"by {software_title(row, choice)}"
     s, framework = row.scenario, row.scenario.machine.framework
@@ -62,7 +65,10 @@ def stated_loop_ms(s: Scenario) -> float:
 
 
 def state_sentence(row: SystemRow, choice: SoftwareChoice) -> str:
-    """Return a sentence on software that is not maintained, or does not exist; "" for maintained and own software."""
+    """Return a sentence on software that is not maintained, or does not exist.
+
+    Return "" for maintained and own software.
+    """
     part, state = row.stack.part, software_state(row, choice)
     if part and state == FROZEN:
         return f"{part.title} is {STATE_WORDS[state]} (last of {part.since})."
@@ -85,8 +91,9 @@ def loop_seconds(s: Scenario) -> float:
 
 
 def loop_sentence(row: SystemRow) -> str:
-    """Return sentences on software that takes more than a third of a row's step; "" for less.
+    """Return sentences on software that takes much of a row's step.
 
+    Return "" for at most a third of the step.
     Its time is that of its loop, or what a captured graph would save if that is more.
     """
     if row.scenario is None or row.scenario.machine.framework == STATED_LOOP:
@@ -105,7 +112,10 @@ def loop_sentence(row: SystemRow) -> str:
 
 
 def model_choice_sentence(row: SystemRow) -> str:
-    """Return a sentence on one choice of the model that takes more than half of a row's step; "" without such a choice."""
+    """Return a sentence on a choice of the model that takes half of a row's step.
+
+    Return "" without such a choice.
+    """
     if row.scenario is None:
         return ""
     choices = list(_cheaper_models(row.scenario))
@@ -143,7 +153,10 @@ def _cheaper_models(s: Scenario) -> Iterator[tuple[str, str, Scenario]]:
 
 
 def other_software_sentence(verdict: Verdict, bands: VerdictBands | None = None) -> str:
-    """Return a sentence on the best row of each other software, with its band where that is known; "" without any."""
+    """Return a sentence on the best row of each other software.
+
+    It has the rows' bands as far as they are known. Return "" without other software.
+    """
     best_row, choice = verdict.best_row, verdict.question.software
     if best_row is None or best_row.objective_value <= 0:
         return ""
@@ -168,7 +181,10 @@ def _band_words(row: SystemRow, bands: VerdictBands | None, verdict: Verdict) ->
 
 
 def unwritten_sentence(verdict: Verdict) -> str:
-    """Return a sentence on the best machine whose software would have to be written, where it beats the verdict; else ""."""
+    """Return a sentence on the best machine whose software would have to be written.
+
+    Return "" where it does not beat the verdict.
+    """
     meeting = [row for row in verdict.unwritten if row.meets]
     if not meeting:
         return ""
