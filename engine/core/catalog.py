@@ -87,13 +87,8 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     ) -> None:
         """Declare the kind without reading a file."""
         self.kind, self.shape, self.used_by, self.uses, self._extra_quantities = kind, shape, used_by, uses, extra_constants
-        self._forms, self._lists, self._curve, self.states, self._texts = (
-            forms,
-            lists,
-            curve,
-            states,
-            ("title", "summary", *texts),
-        )
+        self._forms, self._lists, self._curve, self.states = forms, lists, curve, states
+        self._texts = ("title", "summary", *texts)
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
         self._parts_by_file: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}

@@ -58,7 +58,7 @@ def _software_in_force(settled: Settled) -> Software | None:
 
 
 def software_sentence(settled: Settled) -> str:
-    """Return a sentence on software that trains as a machine does, or on the assumed loop."""
+    """Return a sentence on software that trains so, or on the assumed loop."""
     s, software = settled.scenario, _software_in_force(settled)
     framework = s.machine.framework
     if software:

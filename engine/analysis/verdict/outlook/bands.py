@@ -51,7 +51,7 @@ class VerdictBands:
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of the best row of each family and software, and of near rows.
+    """Return the bands of each family's and software's best row, and of near rows.
 
     Near rows are rows whose objective is at most NEAR_FACTOR times the least.
     """

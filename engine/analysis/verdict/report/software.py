@@ -112,7 +112,7 @@ def loop_sentence(row: SystemRow) -> str:
 
 
 def model_choice_sentence(row: SystemRow) -> str:
-    """Return a sentence on a choice of the model that takes half of a row's step.
+    """Return a sentence on the model's choice that takes half of a step.
 
     Return "" without such a choice.
     """
