@@ -265,9 +265,7 @@ def look_again() -> PartsFolder:
 def check_part(kind: str, path: Path | str, content: Table) -> None:
     """Raise BadFile unless the content is a valid part that a knob chooses."""
     all_variants("devices")  # which declare the kinds
-    chosen_kinds = dict.fromkeys(
-        part_kind for knob_kind in KINDS_OF_SAME_KNOB for part_kind in (knob_kind, *KINDS[knob_kind].uses)
-    )
+    chosen_kinds = dict.fromkeys(part for same_knob in KINDS_OF_SAME_KNOB for part in (same_knob, *KINDS[same_knob].uses))
     if kind not in chosen_kinds:
         refuse(path, f"has the kind {kind}, which no knob chooses; own parts can be {joined_words(tuple(chosen_kinds))}.")
     KINDS[kind].check(path, content)
