@@ -13,7 +13,7 @@ import numpy as np
 from ..core.arithmetic import total
 from ..core.graph import Demand, Names, Task
 from ..core.points.numbers import as_float
-from ..core.work import AllReduce, AllToAll, Amount, DriveBatch, LayerWork, Pool, Work, amounts
+from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, LayerWork, Pool, Work, amounts
 from ..hardware.device import assumed_value, gpus_in_node, nodes
 from ..hardware.framework import FRAMEWORKS
 from ..hardware.layers import count_kernels
@@ -41,7 +41,15 @@ def with_training_loop(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
         return plan
     demand = replace(loop_task.demands[0], work=_loop_work(s, plan, loop_task.server[1] != LANE))
     tasks = _with_input_in_turn(s, plan if loop_task in plan else (*plan, loop_task))
+    tasks = tasks if loop_task.server[1] != LANE else tuple(map(_launched, tasks))
     return tuple(replace(task, demands=(demand,)) if task is loop_task else task for task in tasks)
+
+
+def _launched(task: Task) -> Task:
+    """Return a batch's first layers so that they wait until the loop has launched the previous batch; other tasks unchanged."""
+    if not any(isinstance(demand.work, BottomMLP) and demand.work.direction == "forward" for demand in task.demands):
+        return task
+    return replace(task, previous_batch_predecessors=(*task.previous_batch_predecessors, NAME))
 
 
 def _with_input_in_turn(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
