@@ -21,8 +21,11 @@ from engine.systems.placement import level_shares
 from engine.systems.traffic import Traffic, repeat_batch, traffic
 from engine.workload.accesses import expected_accesses
 
-# Preset tiny as most tests want it: of few batches, by plain SGD.
-TINY = with_values(preset("tiny").scenario, {"model.name": "tiny", "run.batches": 40, "data.held_out_samples": 256})
+# Preset tiny as most tests want it: of few batches, by plain SGD, under a loop that leaves time to the hardware.
+TINY = with_values(
+    preset("tiny").scenario,
+    {"model.name": "tiny", "run.batches": 40, "data.held_out_samples": 256, "machine.framework": "lean"},
+)
 SYSTEMS = tuple(name for name in variant_names("systems") if load_variant("systems", name).family == "TrainingCXL")
 PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
 LOGGING = tuple(name for name in SYSTEMS if load_variant("systems", name).log_policy.log)

@@ -34,8 +34,9 @@ CALM = tuple(
 
 
 def device(name, **knobs):
-    """Return a device of the default machine with some knobs changed."""
-    return load_variant("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, "assume": CALM, **knobs}))
+    """Return a device of the default machine, launched kernel by kernel, with some knobs changed."""
+    own = {"pmem_capacity_GB": MODULE, "assume": CALM, "framework": "lean"}
+    return load_variant("devices", name).build(MachineKnobs(**{**own, **knobs}))
 
 
 def exactly(value):

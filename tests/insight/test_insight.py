@@ -175,7 +175,7 @@ def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_t
     assert mlp_log(slow, 100).needed_bound <= age
 
 
-@each("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"], few=1)
+@each("name", ["trainingcxl-rm3", "optane-kaggle", "optane-rm2"], few=1)
 def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
     found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
     enough, short = (estimate(with_values(base, {BOUND: found.present_log.needed_bound - less})).results[STEP] for less in (0, 1))

@@ -213,16 +213,18 @@ def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monke
 
 @pytest.mark.parametrize(("name", "prototype"), [("trainingcxl-rm2", True), ("dlrm-kaggle", False), ("optane-rm2", False)])
 def test_explore_says_where_constants_come_from_and_which_are_calibrated(name, prototype):
-    """On parts on sale one constant is: what a GPU draws between kernels, fitted to a node's power."""
+    """On parts on sale what a GPU draws between kernels is, fitted to a node's power, and PyTorch's time for an input value."""
+    loop = {"host.input-a-value"} if preset(name).scenario.machine.framework == "pytorch-graph" else set()
     app = opened({"preset": name}, "design")
     app.session_state["numbers section"] = True
     assert not app.run().exception
     assert any("TrainingCXL RM1 and RM4" in caption.value for caption in app.caption) == prototype
     assert any("MLPerf v4.0's power of a node" in caption.value for caption in app.caption) != prototype
+    assert any("NVIDIA DeepLearningExamples, DLRM for PyTorch" in caption.value for caption in app.caption) == bool(loop)
     shown = next(frame.value for frame in app.dataframe if "Confidence" in frame.value)
     assert set(shown.columns) == {"Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"}
     calibrated = set(shown[shown["Confidence"] == "calibrated"]["Constant"])
-    assert len(calibrated) > 5 if prototype else calibrated == {"gpu.power-between-kernels"}
+    assert len(calibrated) > 5 if prototype else calibrated == {"gpu.power-between-kernels"} | loop
     assert shown["Source"].str.len().min() > 0
 
 

@@ -27,6 +27,7 @@ KINDS = (
     "near-data",
     "framework",
 )
+ABSENT = {"input-a-lookup": "as `input-a-value`"}  # what stands for a constant that is no price and that a file leaves out
 
 
 def blocks(language):
@@ -42,7 +43,13 @@ def table(kind):
     rows += ["| `latency-under-load` | loads 0 to 1, latencies in ns | the form |"] if one._curve else []
     rows += [f"| `{key}` | list of {', '.join(words) or 'names'} | any |" for key, words in one._lists.items()]
     for quantity in one._fields.values():
-        default = f"{quantity.default.value:g}" if quantity.default else "no money" if quantity.optional else "needed"
+        default = (
+            f"{quantity.default.value:g}"
+            if quantity.default
+            else ABSENT.get(quantity.key, "no money")
+            if quantity.optional
+            else "needed"
+        )
         rows.append(f"| `{quantity.key}` | {quantity.unit}{', 0 possible' if quantity.zero else ''} | {default} |")
     rows += [f"| `{quantity.key}` | {quantity.unit} | none |" for quantity in one._extra_quantities]
     return "\n".join((f"### {kind}", "", "| key | unit | |", "|---|---|---|", *rows, ""))

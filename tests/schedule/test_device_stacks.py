@@ -93,7 +93,7 @@ def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_colum
 @pytest.mark.parametrize("told", [estimate, simulate])
 def test_a_step_takes_as_long_as_the_part_that_has_everything(told):
     """All tables on GPU 1 of three: it looks up, spreads and updates as long as a GPU alone, for the same joules."""
-    one = {"system": "all-hbm", "run.training": False, "run.batches": 4, "model.pooling": (20,)}
+    one = {"system": "all-hbm", "run.training": False, "run.batches": 4, "model.pooling": (20,), "machine.framework": "lean"}
     all_on_one = {"machine.num_gpus": 3, "policy.plan": "1", "machine.step_jitter": 0.0}
     rows = [told(with_values(Scenario(), one | more)).breakdown for more in ({}, all_on_one, all_on_one | {"policy.plan": ""})]
     alone, mine, even = ({row["Device"]: row for row in row if row["Stage"] == "Embedding"}["gpu"] for row in rows)

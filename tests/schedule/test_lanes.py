@@ -72,7 +72,7 @@ def test_a_medium_is_busy_for_at_most_the_time_that_passes_home_writes_of_its_re
 
 @pytest.mark.parametrize(
     "system, device, lane, name",
-    [("torchrec-uvm", "pcie", "to GPU", "meta-856"), ("scratchpipe", "gpu", "", "dlrm-kaggle")],
+    [("torchrec-uvm", "pcie", "to GPU", "meta-856"), ("scratchpipe", "gpu", "", "optane-kaggle")],
 )
 def test_each_exception_is_needed(system, device, lane, name):
     assert 1.0 < shares_of(name, system)[device, lane] <= OVERBOOKED[system, device]

@@ -132,7 +132,7 @@ RUNS = [
 
 def test_a_store_of_format_4_opens_with_names_notes_pins_and_trained_results(of_format_4: Path) -> None:
     assert shown(of_format_4) == RUNS and quota.usage(of_format_4).quota == 3 * quota.GiB
-    then = {"machine.pcie_bandwidth_GBps": 26.0}  # the default at that time
+    then = {"machine.pcie_bandwidth_GBps": 26.0, "machine.framework": "lean"}  # the defaults at that time
     assert all(kept_result(of_format_4, with_values(scenario(seed), then), "full") for seed in (1, 2, 4, 9))
     with open_store(of_format_4) as store:
         check_store(store)

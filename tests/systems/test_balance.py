@@ -45,6 +45,7 @@ MADE_UP = {
     "run.training": False,
     "machine.num_gpus": 3,
     "machine.step_jitter": 0.0,
+    "machine.framework": "lean",
 }
 PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
 MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}

@@ -30,7 +30,9 @@ PAIRS = [(gpu, precision) for gpu, has in PRESENT.items() for precision in has]
 
 
 def device(gpu, precision, *assume):
-    return load_variant("devices", "gpu").build(MachineKnobs(gpu=gpu, matrix_precision=precision, assume=assume))
+    return load_variant("devices", "gpu").build(
+        MachineKnobs(gpu=gpu, matrix_precision=precision, framework="lean", assume=assume)
+    )
 
 
 def constant(found, name):

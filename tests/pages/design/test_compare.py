@@ -170,12 +170,12 @@ def test_a_chart_is_valid_and_draws_only_columns_that_its_table_has(name):
 
 
 def test_a_fastest_system_that_is_known_by_its_headline_only_is_told_as_such():
-    assert comparison.details(results_of("dlrm-kaggle", "hotline"))[0] == "Only the headline number of Hotline is published."
+    assert comparison.details(results_of("optane-kaggle", "hotline"))[0] == "Only the headline number of Hotline is published."
     assert (
-        comparison.details(results_of("dlrm-kaggle", "hotline", "cpu-gpu"))[0]
+        comparison.details(results_of("optane-kaggle", "hotline", "cpu-gpu"))[0]
         == "Only the headline number of Hotline is published."
     )
-    assert not any("headline" in one for one in comparison.details(results_of("dlrm-kaggle", "hotline", "dram")))
+    assert not any("headline" in one for one in comparison.details(results_of("optane-kaggle", "hotline", "dram")))
 
 
 def test_every_system_has_a_colour_of_its_own_across_families():

@@ -20,7 +20,7 @@ from pages.graphics import chart, charts, letters, pictures, run_charts
 from pages.ui import tables
 
 POWER_LOSS = "faults.power_loss_at_seconds"
-RUN_SECONDS = 0.0360  # of 300 batches of the smallest preset
+RUN_SECONDS = 0.0360  # of 300 batches of the smallest preset under the loop that takes 0.1 ms
 YARDSTICKS = ("logistic regression", "model that clicks")
 PLACE = re.compile(r"translate\(([-\d.]+),\s*([-\d.]+)\)")
 TEXT = re.compile(
@@ -29,8 +29,9 @@ TEXT = re.compile(
 
 
 def run(**knobs):
-    """A full run of 300 batches of the smallest preset."""
-    return simulate(with_values(preset("tiny").scenario, {"run.batches": 300, "run.evaluations": 12, **knobs}))
+    """A full run of 300 batches of the smallest preset, whose loop takes less time than its hardware."""
+    own = {"run.batches": 300, "run.evaluations": 12, "machine.framework": "lean"}
+    return simulate(with_values(preset("tiny").scenario, {**own, **knobs}))
 
 
 @pytest.fixture(scope="module")
