@@ -18,7 +18,8 @@ from ..outlook.tipping import TippingPoint
 from ..outlook.variants import POPULARITIES, QUANTITIES, VariedCase
 from ..protected import NO_PROTECTION
 from ..requirement import Requirement
-from .software import software_words, state_sentence
+from ..stacks import SoftwareChoice, Stack
+from .software import software_words, stack_title, state_sentence
 
 FAMILY_ADVICE: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -180,21 +181,17 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
     best_row = verdict.best_row
     if best_row is None:
         return ""
-    share = bands.share(best_row.system)
+    share, choice = bands.share(best_row.stack), verdict.question.software
     rivals = sorted(
-        (
-            (band.share, system)
-            for system, band in bands.rows.items()
-            if system != best_row.system and band.share >= MIN_DRAW_SHARE
-        ),
+        ((band.share, stack) for stack, band in bands.rows.items() if stack != best_row.stack and band.share >= MIN_DRAW_SHARE),
         reverse=True,
     )
-    rival_text = ", ".join(f"{load_variant('systems', system).title} ({figures.percent(part)})" for part, system in rivals[:2])
+    rival_text = ", ".join(f"{_stack_words(stack, choice)} ({figures.percent(part)})" for part, stack in rivals[:2])
     sentence = (
         f"Best in {figures.percent(share)} of {bands.samples} random draws of constants and prices, for this popularity of rows"
     )
     sentence += f"; else {rival_text}." if rival_text else "."
-    best_band = bands.rows.get(best_row.system)
+    best_band = bands.rows.get(best_row.stack)
     if best_band and verdict.question.objective == "cost":
         sentence += (
             f" A billion samples cost {figures.figure(best_band.low)} to {figures.figure(best_band.high, 'USD')} in 9 of 10."
@@ -204,6 +201,10 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
         if share < MIN_SURE_SHARE
         else sentence
     )
+
+
+def _stack_words(stack: Stack, choice: SoftwareChoice) -> str:
+    return f"{load_variant('systems', stack.system).title} by {stack_title(stack, choice)}"
 
 
 def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:

@@ -18,7 +18,7 @@ from ....units import MS
 from ..decide import TIE_FACTOR, SystemRow, Verdict
 from ..outlook.bands import VerdictBands
 from ..outlook.shortlist import leaders_by_software
-from ..stacks import FRAMEWORK, SoftwareChoice
+from ..stacks import FRAMEWORK, SoftwareChoice, Stack
 
 LARGE_LOOP_SHARE, ALL_LOOP_SHARE = 1 / 3, 0.8  # of a step: the answer speaks of the loop, and says that it decides
 LARGE_CHOICE_SHARE = 1 / 2  # of a step: from there on it speaks of one choice of the model
@@ -29,7 +29,12 @@ OWN_SOFTWARE, UNWRITTEN = "your own software", "software that would have to be w
 
 def software_title(row: SystemRow, choice: SoftwareChoice) -> str:
     """Return the title of a row's software."""
-    part = row.stack.part
+    return stack_title(row.stack, choice)
+
+
+def stack_title(stack: Stack, choice: SoftwareChoice) -> str:
+    """Return the title of a stack's software."""
+    part = stack.part
     if part:
         return part.title
     return OWN_SOFTWARE if choice.own_framework else UNWRITTEN
