@@ -5,6 +5,8 @@ The answer at the top says whether the machine meets the target.
 
 import streamlit as st
 
+from engine.schedule.machine import settle
+from engine.systems.buildable import software_sentence
 from pages.answers import caution, estimates, later, question
 from pages.answers.headline import STEP, headline
 from pages.design_page import bars, constants_panel, details, enough_panel, questions, tiles
@@ -45,6 +47,8 @@ with machine:  # before the strips, which take longer: the browser draws one whi
         fault_points.draw(scenario, strips.acting_strips, (result.results[STEP] or 0.0) / 1e3)
 with knobs:
     strips.draw(scenario, result, session.refused_knobs())
+if result.ran:
+    st.caption(escape_markdown(software_sentence(settle(scenario))))
 for warning in caution.notes_below(result):
     st.caption(f"Note: {escape_markdown(warning)}")
 constants_panel.draw_calibration_note(scenario)

@@ -26,7 +26,9 @@ from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.scenario import KNOBS, Scenario
 from ..scenario.sequences import sequence_note_of_points
+from ..schedule.machine import settle
 from ..sweep import links
+from ..systems.buildable import software_sentence
 from ..systems.system import powered_devices
 from ..units import GB, MS, GiB
 from . import output, scenario_arguments
@@ -89,6 +91,8 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
     output.write_for_people("\n".join(lines) + "\n", arguments.json)
+    if question.own_result.ran:
+        output.note(software_sentence(settle(scenario)))
     output.note(sequence_note_of_points([scenario]))
     return 0
 

@@ -22,8 +22,10 @@ from ..results.result import ENERGY_NOTES, Result
 from ..results.samples_seen import samples_note
 from ..run.progress import Progress
 from ..scenario.keys import Fidelity
+from ..schedule.machine import settle
 from ..service.worker import compute_point
 from ..store.result_rows import result_text
+from ..systems.buildable import software_sentence
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, add_outputs
 
@@ -78,6 +80,7 @@ def summary(result: Result) -> str:
     if result.finding and result.outcome and result.outcome != result.finding:
         lines.append(result.outcome)
     lines += [f"Note: {warning}" for warning in result.notes]
+    lines += [f"Note: {software_sentence(settle(result.scenario))}"] if result.ran else []
     rows_by_title = {
         short_name(name): (name, number)
         for name, number in result.results.items()

@@ -16,6 +16,7 @@ from engine.analysis.enough.question import Target, make_question
 from engine.analysis.enough.smallest import SmallestMachines, find_smallest
 from engine.analysis.verdict.decide import VerdictQuestion, verdicts
 from engine.analysis.verdict.report.sentences import machine_words
+from engine.analysis.verdict.report.software import software_words
 from engine.analysis.verdict.requirement import Requirement
 from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
@@ -170,4 +171,5 @@ def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
         return ""
     title = load_variant("systems", cheapest_row.system).title
     prices = verdict_question.base.machine.prices
-    return f"{title} meets the target for {count(cheapest_row.capital)} USD ({prices}), on {machine_words(cheapest_row)}."
+    machine = f"{machine_words(cheapest_row)}, {software_words(cheapest_row, verdict_question.software)}"
+    return f"{title} meets the target for {count(cheapest_row.capital)} USD ({prices}), on {machine}."
