@@ -21,6 +21,13 @@ from engine.analysis.verdict.report.sentences import (
     unpriced_sentence,
     unstruck_words,
 )
+from engine.analysis.verdict.report.software import (
+    loop_sentence,
+    model_choice_sentence,
+    other_software_sentence,
+    state_sentence,
+    unwritten_sentence,
+)
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
 from engine.hardware.framework import agreement_sentences
@@ -76,7 +83,9 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
     following = (
         "" if verdict.is_complete else "This verdict comes from a quick search; the full search is running and may change it."
     )
-    answer.show(keep, [machine], below=[popularity_note, sureness_note, following])
+    choice_note = model_choice_sentence(best_row) if best_row else ""
+    software_notes = [loop_sentence(best_row) if best_row else "", unwritten_sentence(verdict)]
+    answer.show(keep, [machine], below=[*software_notes, popularity_note, sureness_note, following], above=choice_note)
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best_row is not None and best_row.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))
@@ -89,7 +98,9 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
         sentences = [unstruck_words(verdict), *notes(verdict)]
     else:
         sentences = [
+            state_sentence(best_row, verdict.question.software),
             reason_sentence(verdict),
+            other_software_sentence(verdict, bands),
             ties_sentence(verdict),
             unstruck_words(verdict),
             unpriced_sentence(verdict),

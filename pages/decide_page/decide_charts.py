@@ -1,6 +1,7 @@
 """Charts of Decide: cost by family, and the map of winners."""
 
 from functools import lru_cache
+from typing import Any
 
 from engine.analysis.verdict import families
 from engine.analysis.verdict.outlook.territory import Territory
@@ -18,7 +19,6 @@ from pages.graphics.charts import (
     nominal,
     only_rows,
     quantity,
-    rows,
     rule_mark,
     scale_of,
     tooltip_fields,
@@ -37,54 +37,66 @@ COLOURS = {
 NO_FAMILY = "no machine can be built"
 # Price and cost of a machine with its protection; Design's are those of the machine alone.
 COUNTED, PRICE, RATE = "Cost of a billion samples that count [USD]", "Machine and protection [USD]", THROUGHPUT
-PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
-LONGEST = max(PARTS, key=len)
+TO_BE_WRITTEN = "software would have to be written"
+PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b", TO_BE_WRITTEN: "#9aa1ab"}
 MAP_HEIGHT = 300
+BAR, HALF_BAR = 0.5, 0.75  # of the height of a bar's lane, or of its half of the lane
 
 
 @lru_cache(maxsize=16)
 def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Spec:
     """Return a chart with a bar for each family: the cost of its best machine by part.
 
+    A machine whose software would have to be written has a pale, dashed bar in the lower half of its family's lane.
+
     unit: the unit of the cost. order: the families from top to bottom. parts: the parts of the cost.
-    Needs family, part, amount, total, meets, low, high, drawn (how much of the range up to high is drawn), machine, says, rank.
+    Needs family, part, amount, total, meets, low, high, drawn (how much of the range up to high is drawn), machine, software,
+    says, rank, exists (whether the software exists).
     """
-    lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
-    stack = layer(
-        {"type": "bar", "height": {"band": 0.5}},
-        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=bar_scale("1,230 (not met)")),
-        color=nominal(
-            "part", scale=scale_of({part: PARTS[part] for part in parts}), legend=legend_below(max(parts, key=len), title=None)
-        ),
-        order=quantity("rank"),
-        opacity=conditional("datum.meets", 1, 0.35),
-        tooltip=tooltip_fields(
+    bar = HALF_BAR if TO_BE_WRITTEN in parts else BAR
+    lane: Spec = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
+    if TO_BE_WRITTEN in parts:
+        lane["yOffset"] = nominal("exists", scale={"domain": [True, False]})
+    colours = scale_of({part: PARTS[part] for part in parts})
+    channels: dict[str, Any] = {
+        "x": quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=bar_scale("1,230 (not met)")),
+        "color": nominal("part", scale=colours, legend=legend_below(max(parts, key=len), title=None)),
+        "order": quantity("rank"),
+        "tooltip": tooltip_fields(
             ("family", "Rows are held in"),
             ("machine", "Machine"),
+            ("software", "Software"),
             ("part", "Part"),
             ("amount", unit, ",.4~r"),
             ("says", "Requirement"),
         ),
-    )
+    }
+    opacity = conditional("datum.meets", 1, 0.35)
+    stack = layer({"type": "bar", "height": {"band": bar}}, {"filter": "datum.exists"}, opacity=opacity, **channels)
+    pale = {"fillOpacity": 0.2, "stroke": INK, "strokeDash": [4, 3], "strokeWidth": 1.2}
+    unwritten = layer({"type": "bar", "height": {"band": bar}, **pale}, {"filter": "!datum.exists"}, **channels)
     has_range = only_rows("isValid(datum.low) && datum.rank === 0")
     ends = {"x": quantity("low", title=unit), "x2": {"field": "drawn"}}
     tip = tooltip_fields(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
     whisker = {**has_range, "layer": [layer(rule_mark(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
     total = layer(
-        {**LABEL, "dy": -8, "fontSize": 11},
+        {**LABEL, "dy": {"expr": "datum.exists ? -8 : 0"}, "fontSize": 11},
         {"filter": "datum.rank === 0"},
         {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (not met)')", "as": "label"},
         x=quantity("total"),
         text={"field": "label"},
     )
-    return {**rows(34), "encoding": lane, "layer": [stack, whisker, total]}
+    bars = [stack, unwritten, whisker, total] if TO_BE_WRITTEN in parts else [stack, whisker, total]
+    height = {"step": 52, "for": "position"} if TO_BE_WRITTEN in parts else {"step": 34}
+    return {**FIT_WIDTH, "height": height, "encoding": lane, "layer": bars}
 
 
 @lru_cache(maxsize=32)
 def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
     """Return a map with a rectangle for each cell, coloured by its winning family.
 
-    Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate; and a row with the question's position as here_x, here_y.
+    Needs x, y, x0, x1, y0, y1, family, system, software, cost, price, rate; and a row with the question's position as here_x and
+    here_y.
     """
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
     x = quantity("x0", scale=scale[log_across], axis=_map_axis(x_title, "x", log_across))
@@ -96,6 +108,7 @@ def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, fami
         ("y", y_title, ",.4~r"),
         ("family", "Rows are held in"),
         ("system", "System"),
+        ("software", "Software"),
         ("cost", COUNTED, ",.3~r"),
         ("price", PRICE, ",.0f"),
         ("rate", RATE, ",.3~r"),

@@ -7,18 +7,28 @@ from typing import Any
 
 import pandas as pd
 
+from engine.analysis.verdict.aim import SampleCost
 from engine.analysis.verdict.decide import SystemRow, Verdict
 from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
+from engine.analysis.verdict.outlook.shortlist import Winner, leaders
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
+from engine.analysis.verdict.report.software import (
+    OWN_SOFTWARE,
+    software_state,
+    software_title,
+    software_words,
+    stack_title,
+)
 from engine.campaign.monthly import losses
 from engine.core.figures import times
+from engine.hardware.software import STATE_WORDS
 from engine.insight import quantities
 from engine.registry import load_variant
 from engine.sweep import links
-from pages.decide_page.decide_charts import COUNTED, NO_FAMILY, PRICE, RATE
+from pages.decide_page.decide_charts import COUNTED, NO_FAMILY, PRICE, RATE, TO_BE_WRITTEN
 from pages.ui.numbers import quantity
 from pages.ui.page_link import host
 from pages.ui.plain import spell_out_knobs
@@ -28,6 +38,7 @@ WORST_BATCHES, WORST_MINUTES = "It undoes [batches]", "It undoes [min]"
 MAX_COST_RATIO = 6.0  # times the lowest cost: longer bars would leave no room for others
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
 MIN_PART = 1e-4  # share of a cost: smaller parts are not drawn
+NO_BAND = {"low": None, "high": None, "drawn": None}
 NUMBERS = {
     COUNTED: "%.4g",
     PRICE: "%,.0f",
@@ -43,36 +54,55 @@ def title(system: str) -> str:
     return str(load_variant("systems", system).title) if system else ""
 
 
+def state_words(row: SystemRow, verdict: Verdict) -> str:
+    """Return the state of a row's software in words."""
+    state = software_state(row, verdict.question.software)
+    return STATE_WORDS.get(state, OWN_SOFTWARE)
+
+
+def _winner_software(winner: Winner, verdict: Verdict) -> str:
+    return stack_title(winner.stack, verdict.question.software) if winner.stack else ""
+
+
 def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
-    """Return the cost of each family's best machine by part, the cheapest family first."""
-    leaders = [row for row in verdict.families if row.cost is not None]
-    leaders.sort(key=lambda row: row.cost.total if row.cost else inf)
-    lowest_cost = min((row.cost.total for row in leaders if row.cost), default=0.0)
-    priced_rows = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost]
+    """Return the cost of each family's best machine by part, the cheapest family first.
+
+    A family's best machine whose software would have to be written has one row, of its whole cost.
+    """
+    ranked_rows = [row for row in verdict.families if row.cost is not None]
+    ranked_rows.sort(key=lambda row: row.cost.total if row.cost else inf)
+    unwritten = sorted(
+        (row for row in leaders(verdict.unwritten) if row.cost), key=lambda row: row.cost.total if row.cost else inf
+    )
+    lowest_cost = min((row.cost.total for row in ranked_rows or unwritten if row.cost), default=0.0)
+    priced_rows = [(row, row.cost) for row in ranked_rows if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost]
     edge = WHISKER * max((cost.total for _, cost in priced_rows), default=0.0)
     part_rows = []
     for row, cost in priced_rows:
-        band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
+        band = bands.rows.get(row.stack) if bands and verdict.question.objective == "cost" else None
         parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.failures, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
-            if amount <= MIN_PART * cost.total:
-                continue
-            part_rows.append(
-                {
-                    "family": row.family,
-                    "part": part,
-                    "amount": amount,
-                    "total": cost.total,
-                    "meets": row.meets,
-                    "low": band.low if band else None,
-                    "high": band.high if band else None,
-                    "drawn": min(band.high, edge) if band else None,
-                    "machine": f"{row_title(row)}: {machine_words(row)}",
-                    "says": row.reason or "met",
-                    "rank": rank,
-                }
-            )
+            if amount > MIN_PART * cost.total:
+                ends = {"low": band.low, "high": band.high, "drawn": min(band.high, edge)} if band else NO_BAND
+                part_rows.append(_bar_row(row, verdict, cost) | {"part": part, "amount": amount, "rank": rank} | ends)
+    for row in unwritten:
+        if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost:
+            bar = {"part": TO_BE_WRITTEN, "amount": row.cost.total, "rank": 0}
+            part_rows.append(_bar_row(row, verdict, row.cost) | bar | NO_BAND)
     return pd.DataFrame(part_rows)
+
+
+def _bar_row(row: SystemRow, verdict: Verdict, cost: SampleCost) -> dict[str, Any]:
+    """Return the fields that all parts of a row's bar share."""
+    return {
+        "family": row.family,
+        "total": cost.total,
+        "meets": row.meets,
+        "machine": f"{row_title(row)}: {machine_words(row)}",
+        "software": software_words(row, verdict.question.software).removeprefix("by "),
+        "says": row.reason or "met",
+        "exists": row not in verdict.unwritten,
+    }
 
 
 def dearer_families(verdict: Verdict) -> list[str]:
@@ -88,11 +118,16 @@ def dearer_families(verdict: Verdict) -> list[str]:
 
 
 def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.DataFrame:
-    """Return a row for each system, with the link that opens its machine in Design."""
+    """Return a row for each system on software, with the link that opens its machine in Design.
+
+    Rows whose software would have to be written come last.
+    """
     return pd.DataFrame(
         [
             {
                 "System": row_title(row),
+                "Software": software_title(row, verdict.question.software),
+                "State of the software": state_words(row, verdict),
                 "Rows are held in": row.family,
                 "Machine, or what limits it": spell_out_knobs(
                     " ".join(filter(None, (row.reason or machine_words(row), unavailable_sentence(row))))
@@ -102,10 +137,10 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
                 RATE: quantity(RATE, row.result) if row.result else None,
                 quantities.POWER: quantity(quantities.POWER, row.result) if row.result else None,
                 "Samples that count [%]": 100 * min(row.protection.share, 1.0) if row.result else None,
-                "Best in draws [%]": 100 * bands.share(row.system) if bands and row.result else None,
+                "Best in draws [%]": 100 * bands.share(row.stack) if bands and row.result else None,
                 "Open": host() + links.link(row.scenario, base) if row.scenario else None,
             }
-            for row in verdict.rows
+            for row in (*verdict.rows, *verdict.unwritten)
         ]
     )
 
@@ -127,6 +162,7 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
             {
                 "Rows are held in": row.family,
                 "System": title(row.system),
+                "Software": software_title(row, verdict.question.software),
                 "Protection": str(load_variant("protections", guard.name).title),
                 "Worst failure": guard.worst_fault or "no failure has a rate",
                 WORST_BATCHES: guard.lost_batches,
@@ -139,15 +175,17 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
     return pd.DataFrame(loss_rows)
 
 
-def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.DataFrame:
+def case_rows(variants: Sequence[VariedCase], verdict: Verdict) -> pd.DataFrame:
     """Return a row for each changed question: change, winner, price and throughput.
 
     The first row is the unchanged question.
     """
+    best_row = verdict.best_row
     question_row = {
         "If": "as asked",
         "Rows are held in": best_row.family if best_row else NO_FAMILY,
         "System": row_title(best_row) if best_row else "",
+        "Software": software_title(best_row, verdict.question.software) if best_row else "",
         COUNTED: best_row.cost.total if best_row and best_row.cost else None,
         PRICE: best_row.capital if best_row else None,
         RATE: quantity(RATE, best_row.result) if best_row and best_row.result else None,
@@ -160,6 +198,7 @@ def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.
                     "If": f"{variant.name}: {variant.case_text}",
                     "Rows are held in": variant.winner.family or NO_FAMILY,
                     "System": title(variant.winner.system),
+                    "Software": _winner_software(variant.winner, verdict),
                     COUNTED: variant.winner.cost if variant.winner.meets else None,
                     PRICE: variant.winner.capital,
                     RATE: variant.winner.throughput or None,
@@ -184,6 +223,7 @@ def map_cells(territory: Territory, verdict: Verdict) -> pd.DataFrame:
             "y1": y[row + 1],
             "family": cell.winner.family or NO_FAMILY,
             "system": title(cell.winner.system),
+            "software": _winner_software(cell.winner, verdict),
             "cost": cell.winner.cost if cell.winner.meets else None,
             "price": cell.winner.capital,
             "rate": cell.winner.throughput or None,

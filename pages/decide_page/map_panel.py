@@ -30,6 +30,7 @@ COLUMNS = {
     "y": "",
     "family": "Rows are held in",
     "system": "System",
+    "software": "Software",
     "cost": decide_charts.COUNTED,
     "price": decide_charts.PRICE,
     "rate": decide_charts.RATE,
@@ -82,7 +83,7 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
         spec,
         key="winners",
         title=finding(territory, verdict) if territory.is_complete else "Which family is best where?",
-        subtitle=f"The best family over {x_axis.title} and {y_axis.title}",
+        subtitle=f"The best family over {x_axis.title} and {y_axis.title}, with {verdict.question.software.words}",
         columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):

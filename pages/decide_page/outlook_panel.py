@@ -9,6 +9,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.tipping import TippingPoint
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import popularity_changes, tipping_words
+from engine.analysis.verdict.stacks import EXISTS
 from engine.campaign.monthly.losses import LOST_USD
 from engine.insight.running_costs import assumptions, running_cost_unit
 from engine.registry import load_variant
@@ -28,15 +29,18 @@ LOSS_FORMATS = {
 def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
     """Draw the cost of each family's best machine."""
     frame = decide_tables.family_rows(verdict, bands)
-    if frame.empty:
+    if frame.empty or not verdict.families:
         st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
     else:
         unit = f"Cost of a billion samples [{running_cost_unit(verdict.question.base)}]"
         cheapest_row = verdict.families[0]
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
-        title = f"{cheapest_row.family} is cheapest" if cheapest_row.meets else "No family meets the requirement"
-        subtitle = f"{unit}; only samples that count, on each family's best machine"
+        is_beaten = decide_charts.TO_BE_WRITTEN in parts and verdict.question.software.text == EXISTS
+        title = f"{cheapest_row.family} is cheapest{' with software that exists' * is_beaten}"
+        title = title if cheapest_row.meets else "No family meets the requirement"
+        dashed = "; dashed: on software that would have to be written" * (decide_charts.TO_BE_WRITTEN in parts)
+        subtitle = f"{unit}; only samples that count, on each family's best machine{dashed}"
         chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
         st.caption(escape_markdown(line))
@@ -50,7 +54,7 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping:
         st.caption("These cases are being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))
     else:
         downloads.show(
-            decide_tables.case_rows(cases.result(), best_row),
+            decide_tables.case_rows(cases.result(), verdict),
             {name: decide_tables.NUMBERS[name] for name in (decide_charts.COUNTED, decide_charts.PRICE, decide_charts.RATE)},
         )
         if best_row and "cxl" not in load_variant("systems", best_row.system).devices:

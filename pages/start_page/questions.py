@@ -4,14 +4,16 @@ import streamlit as st
 
 from engine.scenario.presets import EXPLORED, preset
 from engine.scenario.scenario import with_values
+from pages.decide_page import software_fields
 from pages.own_data import leading
 from pages.own_data.leading import Question
 from pages.ui import session
 
 QUESTION_KEY, KNOBS_KEY = "question", "four knobs"
 PAPERS = Question("Show me a paper's result", "evidence")
+BUILD = Question("What should I build?", "decide")
 QUESTIONS = (
-    Question("What should I build?", "decide"),
+    BUILD,
     Question("Is CXL enough for my model?", "design", "cxl"),
     leading.FAILURES,
     PAPERS,
@@ -38,7 +40,20 @@ def draw_questions() -> Question:
         horizontal=True,
         key=QUESTION_KEY,
     )
-    return QUESTIONS[place]
+    question = QUESTIONS[place]
+    if question is BUILD:
+        _draw_software()
+    return question
+
+
+def _draw_software() -> None:
+    """Draw the choice of software, which the page Decide takes over."""
+    software_column, loop_column, _ = st.columns((3, 1, 4), vertical_alignment="bottom")
+    with software_column:
+        software_fields.draw_software()
+    with loop_column:
+        software_fields.draw_loop()
+    software_fields.draw_hint()
 
 
 def ask(question: Question, base: str, changes: dict[str, object] | None = None) -> None:

@@ -18,17 +18,22 @@ MAX_LETTERS = 2000
 
 
 @contextmanager
-def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), below: Sequence[str] = ()) -> Iterator[None]:
+def draw(
+    finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), below: Sequence[str] = (), above: str = ""
+) -> Iterator[None]:
     """Draw the box of a page's answer; the page adds its buttons within the block.
 
     finding: a sentence. reasons: lines below it. notes: lines in small print. below: sentences below the box.
+    above: a sentence before the finding.
     A page draws one answer in each of its states: with a finding, running, empty, refused.
     """
     st.session_state[DRAWN_KEY] = True
     with _box():
+        if above:
+            st.markdown(escape_markdown(above, most=MAX_LETTERS))
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
             st.header(escape_markdown(finding, most=MAX_LETTERS), anchor=False, width="stretch")
-            _draw_copy([finding, *reasons, *below])
+            _draw_copy([above, finding, *reasons, *below])
         if reasons:
             st.markdown(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in reasons if sentence))
         if notes:
@@ -37,9 +42,9 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), b
             yield
 
 
-def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -> None:
-    """Draw an answer without buttons; the sentences `below` the box are copied, too."""
-    with draw(finding, reasons, below=below):
+def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = (), above: str = "") -> None:
+    """Draw an answer without buttons; the sentences `above` the finding and `below` the box are copied, too."""
+    with draw(finding, reasons, below=below, above=above):
         pass
     if any(below):
         st.markdown(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in below if sentence))
