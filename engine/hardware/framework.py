@@ -92,9 +92,9 @@ class LoopRates(NamedTuple):
 
 
 def has_trait(framework: str, trait: str) -> bool:
-    """Return whether a framework has a trait.
+    """Return whether a framework's part has a trait.
 
-    CAPTURED: the batch is a CUDA graph. EAGER: host software computes table by table.
+    CAPTURED: its kernels are in a CUDA graph, and follow each other faster. EAGER: its host software computes table by table.
     """
     return trait in list_words("framework", framework, "traits")
 

@@ -157,15 +157,16 @@ def implied_settings(
     """Yield the settings that an older link implies: path, text of the value, reason.
 
     `link` is the link's format number, `preset_setting` returns the preset's value of a knob, `systems` are the link's systems.
-    Until format 10 the default loop took 0.1 ms; until 8 one DRAM knob was for hosts, expanders, servers, and each part had its
-    price of the source's year; until 7 ids of a file were hashed; until 4 GPUs without tf32 computed in fp32, and the prototype's
-    times included its training loop; until 3 lanes were of all controllers, and a clock over 350 MHz meant an ASIC.
+    Until format 10 the default training loop was a fixed 0.1 ms; until 8 one DRAM knob was for hosts, expanders and servers, and
+    each part had its price of the source's year; until 7 ids of a file were hashed; until 4 GPUs without tf32 computed in fp32,
+    and the prototype's times included its training loop; until 3 lanes were of all controllers, and a clock over 350 MHz meant
+    an ASIC.
     """
     link_texts = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(link_knobs)
     gpu, precision = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.gpu", "machine.matrix_precision"))
     if link < 4 and gpu in NO_TF32 and precision == "tf32":
         yield "machine.matrix_precision", "fp32", f"tf32 of a {gpu}, which has none,"
-    yield from _former_loop(link, link_texts, preset_setting)
+    yield from _training_loop(link, link_texts, preset_setting)
     model_prefix = "model." if "model.name" in link_texts else ()  # a model chosen by name brings its own training
     trained = [pair for format_, name, knobs in FORMER_PRESETS if link < format_ and name == preset for pair in knobs.items()]
     yield from (
@@ -190,16 +191,17 @@ def implied_settings(
         yield "machine.near_data_logic", "asic", f"clock {clock[:40]} MHz, that of an ASIC,"
 
 
-def _former_loop(
+def _training_loop(
     link: int, link_texts: Mapping[str, str], preset_setting: Callable[[str], object]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the loop of an older link without a word about it, and none for the prototype's host."""
-    host, framework = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.host", FRAMEWORK))
-    is_former = link < 10 and FRAMEWORK not in link_texts and framework in LOOPS_SINCE_10
-    if link < 4 and host == PROTOTYPE and (is_former or framework == FORMER_LOOP):
+    """Yield the training loop of an older link: none beside the prototype's host, or the former default."""
+    todays = str(preset_setting(FRAMEWORK))
+    implied = FORMER_LOOP if link < 10 and todays in LOOPS_SINCE_10 else todays
+    loop = link_texts.get(FRAMEWORK, implied)
+    if link < 4 and loop == FORMER_LOOP and link_texts.get("machine.host", str(preset_setting("machine.host"))) == PROTOTYPE:
         yield FRAMEWORK, "none", "prototype's host, without a training loop,"
-    elif is_former:
-        yield FRAMEWORK, FORMER_LOOP, "loop, without a word about it,"
+    elif FRAMEWORK not in link_texts and loop != todays:
+        yield FRAMEWORK, loop, "training loop, the former default,"
 
 
 def _memories_apart(link_knobs: Mapping[str, str], systems: Collection[str]) -> Iterator[tuple[str, str, str]]:

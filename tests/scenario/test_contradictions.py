@@ -27,7 +27,7 @@ from tests.cases import each
 COUNT, TARGET = "machine.num_gpus", "machine.target_throughput"
 SHARDING, PLAN = "policy.sharding", "policy.plan"
 AIMED, COUNTED = preset("meta-856").scenario, preset("torchrec-terabyte").scenario  # one has a target, one 8 GPUs
-OLD = f"v={version.LINK - 1}&model={version.MODEL}"
+OLD = f"v={links.REFUSES_CONTRADICTIONS - 1}&model={version.MODEL}"
 
 
 @each("count", [1, 8, 16, 64])
@@ -106,7 +106,11 @@ def test_a_change_on_a_page_sets_the_other_knob_back_and_says_so():
         (f"preset=meta-856&{COUNT}=4", AIMED, f"Its {COUNT}=4, without effect beside {TARGET}, is {COUNT}=1 now."),
         (f"preset=meta-856&{COUNT}=1", AIMED, ""),
         (f"preset=torchrec-terabyte&{TARGET}=1e5", with_values(COUNTED, {COUNT: 1, TARGET: 1e5}), f"Its {COUNT}=8, without"),
-        (f"preset=dlrm-kaggle&{SHARDING}=row-wise&{PLAN}=0", None, f"Its {SHARDING}=row-wise, without effect beside {PLAN}, is"),
+        (
+            f"preset=dlrm-kaggle&machine.framework=lean&{SHARDING}=row-wise&{PLAN}=0",
+            None,
+            f"Its {SHARDING}=row-wise, without effect beside {PLAN}, is",
+        ),
         (f"preset=meta-856&{COUNT}=4&{TARGET}=auto", with_values(AIMED, {COUNT: 4, TARGET: None}), ""),
     ],
 )

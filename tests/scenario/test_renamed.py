@@ -44,11 +44,32 @@ def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, c
 
 @pytest.mark.parametrize("link", ["policy.checkpoint_minutes=45", "axis=policy.checkpoint_minutes:10,45"])
 def test_an_older_link_with_a_checkpoint_period_says_that_every_protection_obeys_it_now(link):
-    banner = links.open_link(f"/search?preset=tiny&{link}&v=8&model=0.18").banner
+    banner = links.open_link(f"/search?preset=tiny&machine.framework=lean&{link}&v=8&model=0.18").banner
     assert "now the period of every protection that copies the state, peer, parity and relaxed-backup among them" in banner
     assert "The knobs are the same" not in banner and "Results may differ" in banner
-    assert "The knobs are the same" in links.open_link("/search?preset=tiny&v=8&model=0.18").banner
+    assert "The knobs are the same" in links.open_link("/search?preset=tiny&machine.framework=lean&v=8&model=0.18").banner
     assert "every protection" not in links.open_link(f"/search?preset=tiny&{link}&v=8&model=0.21").banner
+
+
+@pytest.mark.parametrize(
+    ("query", "loop", "said"),
+    [
+        ("preset=tiny&v=9", "lean", True),
+        ("preset=cxl-memory&v=9", "lean", True),
+        ("preset=tiny&axis=machine.framework:lean,stated&v=9", "pytorch-graph", False),
+        ("preset=tiny&machine.framework=hugectr&v=9", "hugectr", False),
+        ("preset=optane-kaggle&v=9", "lean", False),
+        ("preset=torchrec-terabyte&v=9", "pytorch", False),
+        (f"preset=tiny&v={version.LINK}", "pytorch-graph", False),
+        (f"preset=cxl-memory&v={version.LINK}", "stated", False),
+    ],
+)
+def test_an_older_link_without_a_loop_has_the_former_default_and_says_so(query, loop, said):
+    opened = links.open_link(f"/search?{query}&model={version.MODEL}")
+    assert opened.scenario.machine.framework == loop
+    assert ("Its training loop, the former default, is machine.framework=lean now." in opened.banner) == said
+    again = links.open_link(links.link(opened.scenario, opened.preset))
+    assert again.scenario == opened.scenario and again.banner == ""
 
 
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
