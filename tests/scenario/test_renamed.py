@@ -59,7 +59,7 @@ def test_an_older_link_with_a_checkpoint_period_says_that_every_protection_obeys
         ("preset=tiny&axis=machine.framework:lean,stated&v=9", "pytorch-graph", False),
         ("preset=tiny&machine.framework=hugectr&v=9", "hugectr", False),
         ("preset=optane-kaggle&v=9", "lean", False),
-        ("preset=torchrec-terabyte&v=9", "pytorch", False),
+        ("preset=torchrec-terabyte&v=9", "pytorch-early", False),
         (f"preset=tiny&v={version.LINK}", "pytorch-graph", False),
         (f"preset=cxl-memory&v={version.LINK}", "stated", False),
     ],
