@@ -101,8 +101,8 @@ def has_trait(framework: str, trait: str) -> bool:
 
 def loop_rates(framework: Framework) -> LoopRates:
     """Return the times of a framework's driving process."""
-    times = [getattr(framework, name).value for name in LoopRates._fields[:-1]]
-    return LoopRates(*times, input_lookup=(framework.lookup or framework.input_value).value)
+    by_field = {name: getattr(framework, name).value for name in LoopRates._fields if name != "input_lookup"}
+    return LoopRates(**by_field, input_lookup=(framework.lookup or framework.input_value).value)
 
 
 def driving_seconds(loop: LoopRates, work: DriveBatch) -> Any:
