@@ -40,6 +40,7 @@ with machine:  # before the strips, which take longer: the browser draws one whi
     enough_panel.draw(scenario, smallest, its_bands, cheaper)
     if result.ran:
         tiles.draw_estimate(result, results, sure)
+        st.caption(escape_markdown(software_sentence(settle(scenario))))
         training_panel.draw(scenario, result)
     bars.draw(scenario, baseline_system, bar_results, ranges)
     if result.ran:
@@ -47,8 +48,6 @@ with machine:  # before the strips, which take longer: the browser draws one whi
         fault_points.draw(scenario, strips.acting_strips, (result.results[STEP] or 0.0) / 1e3)
 with knobs:
     strips.draw(scenario, result, session.refused_knobs())
-if result.ran:
-    st.caption(escape_markdown(software_sentence(settle(scenario))))
 for warning in caution.notes_below(result):
     st.caption(f"Note: {escape_markdown(warning)}")
 constants_panel.draw_calibration_note(scenario)

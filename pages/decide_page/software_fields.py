@@ -36,7 +36,7 @@ def draw_software() -> None:
 
 def draw_loop() -> None:
     """Draw the field for the ms a step of one's own software."""
-    draw_text(LOOP_MS, "N [ms]", "-", disabled=stored_value(SOFTWARE) != OWN_LOOP)
+    draw_text(LOOP_MS, "N [ms]", "-", disabled=not is_own())
 
 
 def draw_precision(scenario: Scenario) -> None:
@@ -46,9 +46,14 @@ def draw_precision(scenario: Scenario) -> None:
     draw_choice(PRECISION, "Layers in", {"": usual, **{name: name for name in PRECISIONS}})
 
 
+def is_own() -> bool:
+    """Return whether one's own software is chosen, whose ms a step the visitor knows."""
+    return stored_value(SOFTWARE) == OWN_LOOP
+
+
 def needs_number() -> bool:
     """Return whether one's own software is chosen without its ms a step."""
-    return stored_value(SOFTWARE) == OWN_LOOP and not stored_value(LOOP_MS).strip()
+    return is_own() and not stored_value(LOOP_MS).strip()
 
 
 def draw_hint() -> None:

@@ -52,7 +52,8 @@ def _draw_software() -> None:
     with software_column:
         software_fields.draw_software()
     with loop_column:
-        software_fields.draw_loop()
+        if software_fields.is_own():
+            software_fields.draw_loop()
     software_fields.draw_hint()
 
 
