@@ -107,6 +107,15 @@ def test_run_prints_a_summary_and_writes_files(tmp_path: Path, capsys: pytest.Ca
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []
 
 
+@pytest.mark.parametrize("command", ("run --estimate", "enough"))
+def test_people_read_which_loop_is_assumed_where_no_software_trains_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([*command.split(), "--preset", "cxl-memory"])
+    told = "".join(capsys.readouterr())
+    assert (
+        "Note: No public software trains so; a stated loop as of a captured graph is assumed, at least 0.300 ms a step." in told
+    )
+
+
 def test_a_scenario_that_cannot_run_ends_with_3_and_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--set", f"data.seed={TOO_BIG}"]) == 3
     assert "It does not fit; take less." in capsys.readouterr().out

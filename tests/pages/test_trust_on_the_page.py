@@ -7,8 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.analysis.uncertainty import bands, tornado
+from engine.analysis.verdict.decide import verdicts
 from engine.core.figures import exact, figure
 from engine.errors import CannotRun
+from engine.hardware.software import every_software
 from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, with_values
@@ -153,3 +155,19 @@ def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(
 
     assert late(ours=False) == "pmem"  # the visitor went back
     assert late(ours=True) == "cxl"
+
+
+LOOP = "No public software trains so; a stated loop as of a captured graph is assumed, at least 0.300 ms a step."
+
+
+def test_design_says_which_software_trains_or_which_loop_is_assumed():
+    assert LOOP in apps.text(opened(preset="cxl-memory").caption)
+    trained = apps.text(opened(**{"preset": "dlrm-kaggle", "system": "all-hbm", "machine.framework": "hugectr"}).caption)
+    assert "HugeCTR trains so (public, but" in trained and "No public software" not in trained
+
+
+def test_a_cheaper_machine_is_named_with_its_software(monkeypatch):
+    monkeypatch.setattr(questions, "verdicts", lambda question: verdicts(question, ("all-hbm", "cxl")))
+    sentence = questions.cheaper_system(preset("cxl-memory").scenario, 1.0, 1e9)
+    assert sentence.startswith("All in HBM meets the target for ") and sentence.endswith("rows in fp32.")
+    assert any(f", by {one.title}, layers in " in sentence for one in every_software() if one.exists)
