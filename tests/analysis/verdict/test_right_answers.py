@@ -59,8 +59,21 @@ def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm() -> None:
     assert family(found, PERSISTENT).objective_value > found.best_row.objective_value
 
 
+def test_persistent_memory_wins_where_its_software_may_be_written_and_stands_beside_the_verdict_otherwise() -> None:
+    """2 TB with announced parts, low throughput, frequent power losses, and nothing may be lost."""
+    asked = with_values(model(**{**LARGE, "rows": 20_000_000, "pooling": 2}), {"faults.power_loss_mtbf_hours": 12.0})
+    parts, requirement = AllowedParts("on-sale,announced"), read_requirement((), "nothing")
+    written, existing = (
+        decide(VerdictQuestion(asked, requirement, "capital", parts, SoftwareChoice(software))) for software in ("any", "exists")
+    )
+    best = written.best_row
+    assert best is not None and best.family in (PERSISTENT, DRIVES) and best.protection.lost_batches == 0
+    assert existing.best_row is None or existing.best_row.stack.state in ("available", "frozen")
+    assert best.stack in {row.stack for row in existing.unwritten if row.meets}
+
+
 def test_what_one_node_does_not_reach_takes_nodes() -> None:
-    best = verdict(model(**LARGE), "throughput=2e6").best_row
+    best = verdict(model(**LARGE), "throughput=4e6").best_row
     assert best is not None and best.scenario is not None and nodes(best.scenario.machine) > 1
 
 
@@ -71,13 +84,15 @@ def test_dear_dram_favours_drives() -> None:
     def cost(found: Verdict, drives: bool) -> float:
         return min(row.objective_value for row in found.rows if row.meets and (row.family == DRIVES) == drives)
 
-    assert cost(dear, True) / cost(dear, False) < 0.8 * cost(cheap, True) / cost(cheap, False)
+    assert cost(dear, True) / cost(dear, False) < 0.9 * cost(cheap, True) / cost(cheap, False)
     assert cost(dear, True) > cost(cheap, True)
 
 
-def test_twenty_terabytes_are_held_on_drives_of_nodes() -> None:
-    best = verdict(model(**HUGE)).best_row
-    assert best is not None and best.family == DRIVES and best.scenario is not None and nodes(best.scenario.machine) > 1
+def test_twenty_terabytes_are_held_on_drives_or_nodes() -> None:
+    found = verdict(model(**HUGE))
+    assert found.best_row is not None and found.best_row.family == DRIVES
+    existing = verdict(model(**HUGE), software="exists").best_row  # whose software exists: many nodes, or nothing
+    assert existing is None or (existing.scenario is not None and nodes(existing.scenario.machine) > 1)
 
 
 def test_parts_that_cannot_be_bought_are_told() -> None:

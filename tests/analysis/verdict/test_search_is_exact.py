@@ -83,7 +83,7 @@ def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     """Return how the rows of one drawn question compare with the enumeration."""
     random = Random(seed)
     scenario, word, objective = drawn.model(random), random.choice(("on-sale", "all", "all")), random.choice(OBJECTIVES)
-    choice, layers = SoftwareChoice(random.choice(("any", "lean"))), scenario.machine.matrix_precision
+    choice, layers = SoftwareChoice(Random(f"software {seed}").choice(("any", "lean"))), scenario.machine.matrix_precision
     plain = VerdictQuestion(scenario, parts=AllowedParts(word), software=choice, layers=layers)
     space = drawn_space(random, plain, sizes)
     found = {
