@@ -20,11 +20,11 @@ CHOICES: Mapping[str, str] = {
     "tensorflow": "TensorFlow",
     "pytorch-graph": "PyTorch in CUDA graphs",
     OWN_LOOP: "mine: N ms a step",
-    ANY: "also what would have to be written",
+    ANY: "any, even if unwritten",
 }
 HELP = (
     "What trains decides the time of a step as much as the machine does. The answer names only machines for which software "
-    "exists. Machines whose software would have to be written stand beside it, with dashed bars."
+    "exists. Machines whose software would have to be written stand beside it, with dashed bars; the last choice allows them too."
 )
 
 
