@@ -138,19 +138,24 @@ def _question(arguments: argparse.Namespace, selection: scenario_arguments.Scena
 def _ignored(settings: Mapping[str, Any]) -> str:
     """Return a sentence about settings that a verdict searches itself and ignores; "" without any."""
     parts = {f"machine.{knob}" for knob in SEARCHED_KINDS}
-    searched = {*RESET_KNOBS, *KNOBS, FRAMEWORK} - parts
+    searched = {*RESET_KNOBS, *KNOBS} - parts
     ignored_paths = [path for path in settings if path in searched]
     verb = "is" if len(ignored_paths) == 1 else "are"
-    return f"{' and '.join(ignored_paths)} {verb} searched by a verdict: what was set is not kept." if ignored_paths else ""
+    sentences = (
+        [f"{' and '.join(ignored_paths)} {verb} searched by a verdict: what was set is not kept."] if ignored_paths else []
+    )
+    if FRAMEWORK in settings:
+        sentences.append(f"{FRAMEWORK} is decided by the software; write --software {settings[FRAMEWORK]} for this loop.")
+    return " ".join(sentences)
 
 
 def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
     sure, best_row = draw_share_sentence(verdict, verdict_outlook.bands) if verdict_outlook.bands else "", verdict.best_row
-    decisive = (model_choice_sentence(best_row), loop_sentence(best_row)) if best_row else ()
+    model_choice, loop = (model_choice_sentence(best_row), loop_sentence(best_row)) if best_row else ("", "")
     others = (other_software_sentence(verdict, verdict_outlook.bands), unwritten_sentence(verdict))
     lines = [
-        *filter(None, (decisive[:1] and decisive[0], headline(verdict), *decisive[1:], reason_sentence(verdict), sure)),
+        *filter(None, (model_choice, headline(verdict), loop, reason_sentence(verdict), sure)),
         *filter(None, (*others, unstruck_words(verdict))),
         "",
         HEAD,

@@ -250,7 +250,7 @@ class SystemSearch:
             raise CannotRun(f"require=as={system}: that system cannot run as the scenario's machine is: {result.outcome}")
         return self.question.base.data.batch_size / seconds
 
-    def verdict(self, rows: Mapping[str, SystemRow], num_searched: int) -> Verdict:
+    def verdict(self, rows: Mapping[Stack, SystemRow], num_searched: int) -> Verdict:
         """Return the verdict with these rows, sorted by rank.
 
         num_searched: the number of rows from a whole search.

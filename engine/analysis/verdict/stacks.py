@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...core.catalog import part_names_of
 from ...core.figures import exact
 from ...errors import BadInput, nearest_hint
-from ...hardware.software import EXISTING, KIND, NO_CODE, STATED_LOOP, STATES, Software, every_software, software_of, worst_state
+from ...hardware.software import EXISTING, NO_CODE, STATED_LOOP, STATES, Software, every_software, software_of, worst_state
 from ...registry import variant_names
 from ...scenario.scenario import KNOBS, Scenario
 
@@ -110,7 +110,8 @@ class SoftwareChoice:
 
 def known_names() -> tuple[str, ...]:
     """Return all words for a choice of software but ms=N."""
-    return tuple(dict.fromkeys((EXISTS, ANY, *part_names_of(KIND), *part_names_of("framework"))))
+    able = (one.name for one in every_software() if one.runs)
+    return tuple(dict.fromkeys((EXISTS, ANY, *able, *part_names_of("framework"))))
 
 
 def stacks(scenario: Scenario, choice: SoftwareChoice, systems: Collection[str] = ()) -> tuple[Stack, ...]:

@@ -92,7 +92,7 @@ def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
     return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
 
 
-def read_availability(path: Path | str, content: Table, states: Sequence[str] = STATES) -> Availability:
+def read_availability(path: Path | str, content: Table, states: tuple[str, ...] = STATES) -> Availability:
     """Return whether a part can be bought, in one of `states`; raises BadFile."""
     if AVAILABILITY not in content:
         return Availability()

@@ -109,7 +109,7 @@ def test_sequences_take_software_that_has_their_layers() -> None:
     assert named == {"dynamicemb", "generative-recommenders"}
 
 
-@each("text", ["ms", "ms=", "ms=0", "ms=-1", "ms=nan", "ms=1e9", "hugectrs", "any=1", "ms=1_0"])
+@each("text", ["ms", "ms=", "ms=0", "ms=-1", "ms=nan", "ms=1e9", "hugectrs", "any=1", "ms=1_0", "nvtabular"])
 def test_software_that_is_not_known_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^software="):
         read_question(model(), LinkQuestions(software=text))

@@ -19,7 +19,7 @@ from ..outlook.variants import POPULARITIES, QUANTITIES, VariedCase
 from ..protected import NO_PROTECTION
 from ..requirement import Requirement
 from ..stacks import SoftwareChoice, Stack
-from .software import software_words, stack_title, state_sentence
+from .software import SAME, software_words, stack_title, state_sentence
 
 FAMILY_ADVICE: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
@@ -217,7 +217,8 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     min_ratio, max_ratio = (
         end(case.winner.objective_value / best_row.objective_value for case in met_cases) for end in (min, max)
     )
-    times = " to ".join(dict.fromkeys((figures.times(min_ratio), figures.times(max_ratio)))).replace(" times to", " to")
+    ends = (figures.times(1.0 if abs(ratio - 1) < SAME else ratio) for ratio in (min_ratio, max_ratio))
+    times = " to ".join(dict.fromkeys(ends)).replace(" times to", " to")
     spread = f"under the other popularities the cheapest machine has {times} the {OBJECTIVE_WORDS[verdict.question.objective]}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:

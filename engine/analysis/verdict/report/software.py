@@ -1,6 +1,7 @@
 """Software of a verdict in sentences: its loop, other software, and software to be written."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -139,7 +140,7 @@ def model_choice_sentence(row: SystemRow) -> str:
 def _cheaper_models(s: Scenario) -> Iterator[tuple[str, str, Scenario]]:
     """Yield a subject, a change in words and a scenario for each choice of the model that can be made cheaper."""
     features = int(total(per_table(s.model, "features"))) + 1
-    changes = []
+    changes: list[tuple[str, str, dict[str, Any]]] = []
     if s.model.interaction == "dot":
         pairs = figures.count(features * (features - 1) // 2)
         changes.append((f"the dot products of {pairs} pairs a sample", f"{INTERACTION}={CROSS}", {INTERACTION: CROSS}))
