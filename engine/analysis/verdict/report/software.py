@@ -126,10 +126,14 @@ def model_choice_sentence(row: SystemRow) -> str:
         return ""
     choices = list(_cheaper_models(row.scenario))
     steps = list(step_seconds([scenario for _, _, scenario in choices]))
-    cheaper = [(step, *choice[:2]) for step, choice in zip(steps, choices, strict=True) if step == step]
-    if not cheaper or min(cheaper)[0] > (1 - LARGE_CHOICE_SHARE) * row.step:
+    cheaper = [
+        (step, *choice[:2])
+        for step, choice in zip(steps, choices, strict=True)
+        if step <= (1 - LARGE_CHOICE_SHARE) * row.step  # false for a model that cannot run
+    ]
+    if not cheaper:
         return ""
-    step, subject, change = min(cheaper)
+    step, subject, change = cheaper[0]  # the interaction first, on whose output the layers work
     share, cheaper_step, row_step = figures.percent(1 - step / row.step), step / MS, row.step / MS
     return (
         f"One choice of the model decides the machine: {subject}, {share} of the step. With {change} a step would take "
