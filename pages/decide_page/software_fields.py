@@ -39,9 +39,9 @@ def draw_loop() -> None:
     draw_text(LOOP_MS, "N [ms]", "-", disabled=not is_own())
 
 
-def draw_precision(scenario: Scenario) -> None:
-    """Draw the choice of the layers' precision."""
-    precision = str(values(scenario)[LAYERS])
+def draw_precision(scenario: Scenario | None = None) -> None:
+    """Draw the choice of the layers' precision; without a scenario, before a model is chosen."""
+    precision = str(values(scenario)[LAYERS]) if scenario else KNOBS[LAYERS].default
     usual = "as published runs" if precision == KNOBS[LAYERS].default else f"{precision}, as set"
     draw_choice(PRECISION, "Layers in", {"": usual, **{name: name for name in PRECISIONS}})
 

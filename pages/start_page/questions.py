@@ -47,10 +47,12 @@ def draw_questions() -> Question:
 
 
 def _draw_software() -> None:
-    """Draw the choice of software, which the page Decide takes over."""
-    software_column, loop_column, _ = st.columns((3, 1, 4), vertical_alignment="bottom")
+    """Draw the choices of software and precision, which the page Decide takes over."""
+    software_column, precision_column, loop_column, _ = st.columns((3, 2, 1, 2), vertical_alignment="bottom")
     with software_column:
         software_fields.draw_software()
+    with precision_column:
+        software_fields.draw_precision()
     with loop_column:
         if software_fields.is_own():
             software_fields.draw_loop()

@@ -91,8 +91,9 @@ def test_start_asks_for_software_and_decide_answers_for_it():
     app.selectbox(key=SOFTWARE).set_value("ms").run()
     assert software_fields.NO_NUMBER in text(app.caption)
     app.text_input(key=LOOP_MS).set_value("4").run()
+    app.selectbox(key=software_fields.PRECISION).set_value("bf16").run()
     app.button(key="card dlrm-kaggle").click().run()
-    assert not app.exception and app.selectbox(key=form.PARTS) and asked_words(app) == ("ms=4", "")
+    assert not app.exception and app.selectbox(key=form.PARTS) and asked_words(app) == ("ms=4", "bf16")
     elsewhere = apps.opened("start")
     elsewhere.radio(key="question").set_value(1).run()
     assert not [field for field in elsewhere.selectbox if field.key == SOFTWARE]
