@@ -12,7 +12,7 @@ from typing import Any
 
 from .aim import CANNOT_RUN, Aim, Rank
 from .candidates import CandidateEstimate, Candidates, Setting
-from .space import GPUS, GPUS_PER_NODE, SHAPE, Stops
+from .space import GPUS, GPUS_PER_NODE, SHAPE, SHARDING, Stops
 from .stacks import Stack
 
 NUM_STARTS = 3  # shapes from which knobs are moved
@@ -41,11 +41,13 @@ def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: 
     """Return the lowest-ranked setting that the search finds.
 
     The search starts from the `starts` best shapes and from `near_settings`.
-    Where no shape can run, shapes with smaller nodes are tried too. With a single start, no pairs of knobs are changed.
+    Where no shape can run, shapes with smaller nodes are tried too, and with each way of sharding if software decides it. With a
+    single start, no pairs of knobs are changed.
     """
     shapes = _by_rank([*near_settings, *_shapes(stops)], ranks)
     if ranks(shapes[:1])[0][0] == CANNOT_RUN:
-        shapes = _by_rank([*shapes, *_shapes(stops, (*SHAPE, GPUS_PER_NODE))], ranks)
+        ways = (SHARDING,) if stops.get(SHARDING, (None,))[0] is not None else ()
+        shapes = _by_rank([*shapes, *_shapes(stops, (*SHAPE, GPUS_PER_NODE, *ways))], ranks)
     best_shapes: dict[Setting, Setting] = {}  # the best shape of each choice of parts
     for shape in shapes:
         best_shapes.setdefault(_parts(shape), shape)

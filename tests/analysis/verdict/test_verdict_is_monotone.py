@@ -74,7 +74,7 @@ def dearer(seed: int, parts: str, more: str) -> Iterator[tuple[Any, ...]]:
 
 def least(asked: Asked) -> tuple[float, float]:
     """Return the least cost of any row that meets a question, and its samples/s; infinity and 0 where none does."""
-    requirement, software = Requirement(throughput=asked.throughput), SoftwareChoice("any")
+    requirement, software = Requirement(throughput=asked.throughput), SoftwareChoice("lean")
     verdict = decide(VerdictQuestion(asked.scenario, requirement, parts=AllowedParts(asked.parts), software=software))
     meeting = [row for row in verdict.rows if row.meets]
     if not meeting:
