@@ -73,7 +73,7 @@ def test_persistent_memory_wins_where_its_software_may_be_written_and_stands_bes
 
 
 def test_what_one_node_does_not_reach_takes_nodes() -> None:
-    best = verdict(model(**LARGE), "throughput=3e6").best_row
+    best = verdict(model(**LARGE), "throughput=2.5e6", software="hugectr").best_row  # whose tables need two nodes
     assert best is not None and best.scenario is not None and nodes(best.scenario.machine) > 1
 
 
