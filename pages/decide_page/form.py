@@ -1,6 +1,7 @@
 """The form of Decide: requirement, allowed loss by a failure, objective, allowed parts, and software."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -151,16 +152,19 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
     """
     with st.container(key="decide-form"):
         _draw_row((8, 5, 6, 4, 4, 5, 3), (draw_model, _draw_popularity, *DEMANDS))
-        _draw_row((4, 4, 6, 2, 4, 4), MEANS)
+        _draw_row((4, 4, 6, 2, 4, 4, 4), (*MEANS, partial(_draw_more, refused)))
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
-            with st.popover("GPU, failures, prices", type="tertiary"):
-                names = AllowedParts(stored_value(PARTS, ON_SALE)).parts_of_knob("gpu")
-                draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
-                for path in MORE_KNOBS:
-                    knob_widgets.draw(KNOBS[path], refused.get(path, ""))
             draw_chips()
         if hint := missing_value_note():
             st.caption(f":red[{hint}]")
+
+
+def _draw_more(refused: Mapping[str, str]) -> None:
+    with st.popover("GPU, failures, prices", type="tertiary"):
+        names = AllowedParts(stored_value(PARTS, ON_SALE)).parts_of_knob("gpu")
+        draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
+        for path in MORE_KNOBS:
+            knob_widgets.draw(KNOBS[path], refused.get(path, ""))
 
 
 def _state_choices() -> Mapping[str, str]:
