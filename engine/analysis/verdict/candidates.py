@@ -24,7 +24,7 @@ from ...scenario.scenario import Scenario, with_checked_values, with_values
 from ...schedule.evaluate import DesignPoint, NotScheduled, Observations, evaluate
 from ...schedule.machine import settle
 from ...schedule.steady_state import Steady
-from ...systems.buildable import does_not_fit, states_of
+from ...systems.buildable import does_not_fit, missing_words, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
@@ -113,6 +113,8 @@ class Candidates:
                 return str(error)
             if settled.problems:
                 return " ".join(settled.problems)
+            if stack.part and (missing := missing_words(stack.part, settled)):
+                return f"{stack.part.title} does not have what this machine needs: {', '.join(missing)}."
             problems = [*does_not_fit(settled), *self._forbidden(settled)]
             if not problems:
                 return self._scale_constants(with_checked_values(s, {CHASSIS: name}))

@@ -60,6 +60,15 @@ def test_every_row_names_software_that_runs_exactly_its_machine(verdict: Verdict
     assert verdict.best_row in verdict.rows
 
 
+def test_policies_that_the_scenario_sets_leave_out_software_that_lacks_them() -> None:
+    """Vectors in int8 and dedup of a batch's rows: TorchRec has both, HugeCTR neither."""
+    asked = with_values(model(rows=40_000_000), {"machine.exchange_precision": "int8", "policy.input_dedup": True})
+    found = decide(question(asked, parts="gpu=h100-sxm,host=amx-2023", software="exists"), ("all-hbm",))
+    assert paired(found) == [] and found.best_row is not None and found.best_row.stack.software == "torchrec"
+    refused = {row.stack.software: row.reason for row in found.rows if row.result is None}
+    assert "HugeCTR does not have what this machine needs: input-dedup" in refused["hugectr"]
+
+
 def test_protections_are_those_of_the_software() -> None:
     found = decide(question(with_values(model(), FAULTS), software="exists"), ("all-hbm", "cxl"))
     assert paired(found) == []
