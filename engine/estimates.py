@@ -14,7 +14,7 @@ import numpy as np
 from .amounts.expected import deal_batches, expected_amounts, unlike_batch_shares
 from .core.memo import memoised
 from .hardware.framework import agreement_sentences
-from .hardware.prices import unpriced_sentences
+from .hardware.money.prices import unpriced_sentences
 from .results.explanation import ESTIMATED, passes_note, report_results, rounded_up_note, too_late_notes, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result

@@ -32,7 +32,7 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
         ),
     }
     if knob.parts:
-        return st.lists(st.sampled_from(knob.parts()), max_size=4).map(lambda names: LISTING.join(sorted({*names})))
+        return st.lists(st.sampled_from(knob.parts.words()), max_size=4).map(lambda names: LISTING.join(sorted({*names})))
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 

@@ -18,7 +18,7 @@ from ..hardware.devices.gpu_port import port_rate
 from ..hardware.devices.pcie import uplink_rate
 from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
 from ..hardware.hosts import host_channels
-from ..hardware.prices import electricity
+from ..hardware.money.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
 from ..insight.knobs.effect import device_titles
 from ..insight.knobs.stops import CACHE, CAPACITY, LOG, MODULE, RESOLVED_VALUES, SHARDING, THREADS

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..core.arithmetic import total
 from ..core.work import Copy, Move, Stream, Work
-from ..hardware.device import Device, amount_price, assumed_part, assumed_value, gpus_in_node, joules, nodes, seconds
-from ..hardware.devices.dram import grade
+from ..hardware.device import Device, assumed_part, assumed_value, gpus_in_node, joules, nodes, seconds
+from ..hardware.devices.dram import grade, grade_name
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES, Drive
 from ..hardware.hosts import host_channels
@@ -33,7 +33,7 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
     wire = 8 * 2 * assumed_part(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn_per_joule(m)
-    drive = assumed_part(machine, "ssd", DRIVES[machine.ssd])
+    drive = assumed_part(machine, "ssd", DRIVES[machine.ssd], DRIVES.kind, machine.ssd)
     drives, idle_watts = _drives(m, drive)
     owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.nbytes_by_memory(m.scenario).get("ssd", 0.0)
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
@@ -93,8 +93,13 @@ def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
 def _prices(m: Machine, drive: Drive) -> StoragePrices:
     """Return the prices of protections' storage, in the machine's price year."""
     machine = m.scenario.machine
-    dram, store = assumed_part(machine, "dram", grade(machine)).price, assumed_value(machine, "store", STORE_PRICE)
-    return StoragePrices(amount_price(drive.price, drive.capacity.value), amount_price(dram, 1 / GB), store / GB)
+    memory = assumed_part(machine, "dram", grade(machine), "dram", grade_name(machine))
+    dram, store = memory.price, assumed_value(machine, "store", STORE_PRICE)
+    return StoragePrices(
+        None if drive.price is None else drive.capacity.value * drive.price.value,
+        None if dram is None else dram.value / GB,
+        store / GB,
+    )
 
 
 def _home(m: Machine) -> StatePath:

@@ -18,7 +18,7 @@ from ..analysis.enough.question import Target, TargetQuestion, baseline_of, make
 from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import SmallestMachines, find_smallest
 from ..core import figures
-from ..hardware.prices import unpriced_sentences
+from ..hardware.money.prices import unpriced_sentences
 from ..insight.knobs.strips import Strip, strips
 from ..insight.running_costs import assumptions, electricity_unit, price_unit, running_cost_unit, running_costs
 from ..registry import variant_names

@@ -17,7 +17,7 @@ from ..analysis.search import SearchedPoints, search
 from ..core.figures import count, percent
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates
-from ..hardware.prices import with_year
+from ..hardware.money.prices import with_year
 from ..insight.running_costs import swept_price_unit
 from ..results import csv_table
 from ..results.result import Result

@@ -24,7 +24,7 @@ from ..analysis.over_weeks import CAMPAIGN_METRICS
 from ..analysis.pareto import front_sentence, knee, ranks
 from ..core.figures import count
 from ..errors import BadInput
-from ..hardware.prices import with_year
+from ..hardware.money.prices import with_year
 from ..insight.running_costs import swept_price_unit
 from ..scenario import knobs
 from ..scenario.scenario import declaration

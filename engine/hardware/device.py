@@ -20,6 +20,8 @@ from ..core.part_files.tables import Quantity
 from ..core.work import Work
 from ..errors import BadKnob, nearest_hint
 from ..scenario.machine import RECORDED, MachineKnobs
+from .money.bill import BillItem, bill_price
+from .money.quotes import quoted_prices
 
 Cost = Callable[[Any, Any], Any]  # (rates, work) -> seconds, joules or bytes
 NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
@@ -62,7 +64,7 @@ class Device:
     idle_watts: power drawn during the whole run [W].
     busy_watts: additional power while the device works [W].
     full_watts: power at full work of a device with `joules` [W]; None for idle_watts + busy_watts.
-    price: USD, None if a part has no published price.
+    bill: the parts that cost money.
     modules: number of modules.
     drawn_per_joule: joules at the meter for each joule of any device, for a device between the meter and the others.
     constants: the sourced numbers behind the rates.
@@ -81,11 +83,16 @@ class Device:
     idle_watts: float = 0.0
     busy_watts: float = 0.0
     full_watts: float | None = None
-    price: float | None = 0.0
+    bill: tuple[BillItem, ...] = ()
     modules: int = 1
     drawn_per_joule: float = 1.0
     constants: tuple[Constant, ...] = ()
     helps: str = "a faster one would shorten it"
+
+    @cached_property
+    def price(self) -> float | None:
+        """The USD of the device's bill; None without a price of a part."""
+        return bill_price(self.bill)
 
     @cached_property
     def constant_values(self) -> Mapping[str, float]:
@@ -236,7 +243,7 @@ def combine_copies(device: Device, copies: int) -> Device:
         idle_watts=device.idle_watts * copies,
         busy_watts=device.busy_watts * copies,
         full_watts=None if device.full_watts is None else device.full_watts * copies,
-        price=None if device.price is None else device.price * copies,
+        bill=tuple([replace(item, count=item.count * copies) for item in device.bill]),
         modules=device.modules * copies,
     )
 
@@ -269,14 +276,21 @@ def fields_of(part: object) -> tuple[Constant, ...]:
     return tuple([constant for constant in constants if constant is not None])
 
 
-def assumed_part(machine: MachineKnobs, device: str, part: Part) -> Part:
-    """Return a part of `device` with the machine's sources and assumptions applied."""
+def assumed_part(machine: MachineKnobs, device: str, part: Part, kind: str = "", name: str = "") -> Part:
+    """Return a part of `device` with the machine's sources, quotes and assumptions applied.
+
+    kind, name: the part in the catalogue, for its prices.
+    """
     assumptions, replacements = dict(machine.assume), {}
-    for path, declared in getattr(part, "__dataclass_fields__", {}).items():
+    quantities = {path: declared.metadata.get("quantity") for path, declared in getattr(part, "__dataclass_fields__", {}).items()}
+    quotes = quoted_prices(machine, kind, name, filter(None, quantities.values()))
+    for path, quantity in quantities.items():
         constant: Constant | None = getattr(part, path)
+        if quantity and quantity.key in quotes:
+            constant = replacements[path] = quotes[quantity.key]
         if constant is None:
-            if (name := f"{device}.{declared.metadata['quantity'].key}") in assumptions:
-                replacements[path] = _own_price(declared.metadata["quantity"], assumptions[name])
+            if quantity and (assumed := f"{device}.{quantity.key}") in assumptions:
+                replacements[path] = _own_price(quantity, assumptions[assumed])
             continue
         stated = _stated(machine, device, constant, assumptions)
         if stated is not constant:
@@ -289,11 +303,6 @@ def _own_price(undated: Quantity, price: float) -> Constant:
     return Constant(
         undated.name, price, undated.unit, price, price, "unsourced", "assumed by the scenario; no value is published"
     )
-
-
-def amount_price(price: Constant | None, amount: float = 1.0) -> float | None:
-    """Return the USD of an amount of parts or GB; None for an unpublished price."""
-    return None if price is None else amount * price.value
 
 
 def assumed_value(machine: MachineKnobs, device: str, constant: Constant) -> float:

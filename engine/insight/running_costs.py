@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..core.constants import Constant
 from ..core.figures import exact, percent
-from ..hardware import prices
 from ..hardware.devices.wall import node_joule_factor, room_joule_factor
-from ..hardware.prices import LIFE, paid_prices
+from ..hardware.money import prices
+from ..hardware.money.prices import LIFE, paid_prices
 from ..results.result import Result
 from ..scenario.machine import HOURS, RECORDED, MachineKnobs
 from ..scenario.scenario import Scenario, with_values

@@ -15,7 +15,7 @@ from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
 from ..hardware.devices.pmem import modules_in_words
 from ..hardware.framework import agreement_sentences
-from ..hardware.prices import unpriced_sentences
+from ..hardware.money.prices import unpriced_sentences
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario, per_table

@@ -15,6 +15,7 @@ from ..core.arithmetic import total
 from ..core.arrays import Number
 from ..core.points.per_point import PerPoint
 from ..hardware.device import nodes
+from ..hardware.money.bill import bill_price
 from ..schedule.machine import Machine
 from ..units import GB, MINUTE, MS, GiB
 from .ledger import RECOVERY
@@ -63,9 +64,7 @@ def _checkpoint_overhead(r: Report) -> Number:
 
 def _capital(machine: Machine) -> float | None:
     """Return the USD of all devices, None where one has no price."""
-    prices = [device.price for device in machine.devices.values()]
-    known_prices = [price for price in prices if price is not None]
-    return total(known_prices) if len(known_prices) == len(prices) else None
+    return bill_price(item for device in machine.devices.values() for item in device.bill)
 
 
 def _time_to_target(machine: Machine, step: float) -> float | None:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 from ..core.arithmetic import total
 from ..core.catalog import PartNames
 from ..core.figures import count, exact
+from ..core.part_files.lists import LISTING, PartList
 from ..errors import BadKnob, nearest_hint
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
@@ -38,7 +39,6 @@ AUTO = "auto"
 MAX_REPR_LENGTH, MAX_SETTING_LENGTH = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
-LISTING = ";"  # between names of parts, and between values of tables
 TIMES = "*"  # between a value and its number of repetitions in a list
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
 MAX_ASSUMPTIONS = 200  # constants; a machine has about a hundred
@@ -61,7 +61,7 @@ class Knob:
     learned: True if the knob changes the generated data, and so what the model learns from them.
     added_later: True for a knob added to a model version without changing results: keys leave it out at its default.
     by_table: True if the value is one for all tables, or a tuple with one for each table.
-    parts: the parts whose names a text may list, with ';' between them.
+    parts: the grammar of a text that lists parts.
     needs: the fault or the knob without which the knob has no effect.
     path: the dotted path.
     default: the default value.
@@ -82,7 +82,7 @@ class Knob:
     learned: bool = False
     added_later: bool = False
     by_table: bool = False
-    parts: PartNames | None = None
+    parts: PartList | None = None
     needs: str = ""
     path: str = ""
     default: Any = None
@@ -278,28 +278,7 @@ def _text(knob: Knob, text: Any) -> str:
     max_length = int(knob.high or 200)
     if not isinstance(text, str) or len(text) > max_length or not text.isprintable():
         raise BadKnob(f"{knob.path} must be a printable text of at most {count(max_length, 'character')}.")
-    return _part_list(knob, knob.parts, text) if knob.parts and text else text
-
-
-def part_names_in(text: str) -> tuple[str, ...]:
-    """Return the names of parts in a text with ';' between the names."""
-    return tuple(name for part in text.split(LISTING) if (name := part.strip()))
-
-
-def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
-    """Return a list of parts, each once and sorted, so that equal lists are one text.
-
-    Raises BadKnob for an unknown part.
-    """
-    if unknown := next((name for name in part_names_in(text) if parts.scenario_name(name) is None), None):
-        refusal = parts.refusal(unknown) or f"is not known; {nearest_hint(unknown, parts())}"
-        raise BadKnob(f"{knob.path} names {unknown[:60]!r}, which {refusal}")
-    return settled_list(parts, text)
-
-
-def settled_list(parts: PartNames, text: str) -> str:
-    """Return a text of parts' names with the names that a scenario uses."""
-    return LISTING.join(sorted({parts.scenario_name(name) or name for name in part_names_in(text)}))
+    return knob.parts.settled(knob.path, text) if knob.parts and text else text
 
 
 def _assumption(knob: Knob, text: str) -> tuple[str, float]:

@@ -5,23 +5,21 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..core import catalog
-from ..core.catalog import AnyPart, PartNames, part_names
+from ..core.catalog import PartNames, part_names
 from ..core.constants import Assumptions, assumptions_of
 from ..core.part_files import known
 from ..core.part_files.known import OwnPart
+from ..core.part_files.lists import OWNED, QUOTES
 from ..registry import domain_names
 from ..version import PROGRAM
-from .knobs import brief_group, knob, part_names_in, settled_list
+from .knobs import brief_group, knob
 
 RECORDED = "recorded"
 YEARS = tuple(str(year) for year in range(2019, 2027))
 HOURS = 730.0  # all hours of a month
 SERVICE_LIFE = 5.0  # years of depreciation at the largest owners of servers in 2022
+GIB: Mapping[str, Any] = {"unit": "GiB", "low": 1, "high": 1e6, "log": True}
 RATE: Mapping[str, Any] = {"unit": "GB/s", "low": 0.1, "high": 1000, "log": True}
-OWNABLE = AnyPart(
-    ("gpu", "gpu-replay", "host", "dram", "media", "drive", "expander", "chassis", "near-data"),
-    ("embedding-server", "gather-card"),
-)
 
 
 @dataclass(frozen=True)
@@ -108,10 +106,7 @@ class MachineKnobs:
         None,
         "Host DRAM",
         "DRAM of each node's host, without persistent memory; auto: equal DIMMs in all channels that hold the system's data.",
-        unit="GiB",
-        low=1,
-        high=1e6,
-        log=True,
+        **GIB,
     )
     host_dram: str | None = knob(
         None, "Host DRAM grade", "Grade of each host's DIMMs; auto: the host's own grade.", choices=part_names("dram")
@@ -123,10 +118,7 @@ class MachineKnobs:
         None,
         "Expander DRAM",
         "DRAM of all expanders of system dram; auto: that of its cards, or equal DIMMs in all channels that hold the tables.",
-        unit="GiB",
-        low=1,
-        high=1e6,
-        log=True,
+        **GIB,
     )
     expander_dram: str = knob(
         "ddr4-3200", "Expander DRAM grade", "Grade of an expander's DIMMs, if it is not a card.", choices=part_names("dram")
@@ -148,10 +140,7 @@ class MachineKnobs:
         None,
         "Server DRAM",
         "DRAM of each embedding server; auto: equal DIMMs in all channels of a host that hold its share of the tables.",
-        unit="GiB",
-        low=1,
-        high=1e6,
-        log=True,
+        **GIB,
     )
     pmem: str = knob("optane-100", "PMEM media", "Kind of persistent memory (PMEM).", choices=part_names("media"))
     pmem_capacity_GB: float | None = knob(
@@ -352,9 +341,17 @@ class MachineKnobs:
     owned_parts: str = knob(
         "",
         "Owned parts",
-        "Parts that are owned already and cost only power, separated by ';', such as GPU, host, DRAM grade, PMEM media or SSD.",
+        "Parts that are owned and so cost only power, such as gpu/a100-80:16; without a number, as many as are needed.",
         high=4000,
-        parts=OWNABLE,
+        parts=OWNED,
+        added_later=True,
+    )
+    quotes: str = knob(
+        "",
+        "Quotes",
+        "Quoted prices, in USD for a unit of the part's file, such as gpu/h200:31000;chassis/gpu-8-sxm:45000.",
+        high=4000,
+        parts=QUOTES,
         added_later=True,
     )
 
@@ -364,7 +361,8 @@ class MachineKnobs:
             for name, choices in PARTS.items():
                 if part_name := getattr(self, name):
                     object.__setattr__(self, name, choices.scenario_name(part_name) or part_name)
-            object.__setattr__(self, "owned_parts", settled_list(OWNABLE, self.owned_parts))
+            object.__setattr__(self, "owned_parts", OWNED.in_force(self.owned_parts))
+            object.__setattr__(self, "quotes", QUOTES.in_force(self.quotes))
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
         """Return the knobs with the content of own parts, for a process without their files."""
@@ -393,6 +391,5 @@ def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
     for name, choices in PARTS.items():
         if (part_name := getattr(machine, name)) and (part := known.find_part(choices.kinds, part_name)):
             yield from part.with_used_parts
-    for name in part_names_in(machine.owned_parts):
-        if part := known.find_part(OWNABLE.kinds, name):
-            yield from part.with_used_parts
+    for part in (*OWNED.own_parts(machine.owned_parts), *QUOTES.own_parts(machine.quotes)):
+        yield from part.with_used_parts

@@ -7,8 +7,8 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 
+from ..core.part_files.lists import LISTING
 from ..errors import BadLink
-from ..scenario.knobs import LISTING
 from .questions import Pairs
 
 PARAMETER = "lists"

@@ -12,7 +12,7 @@ from ..core.constants import Constant
 from ..core.memo import is_given
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import lanes_rate
-from ..hardware.devices.dram import DIMMS_GiB
+from ..hardware.devices.dram import PER_CHANNEL, DIMMS_GiB
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules, modules_for, own_link
@@ -30,7 +30,6 @@ SERVER, DRIVES, NUM_EXPANDERS = "machine.server_dram_GiB", "machine.num_ssds", "
 CHASSIS, LINK, LINK_LATENCY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
 AUTOMATIC_SIZES = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUM_EXPANDERS, LINK, LINK_LATENCY, CHASSIS)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # largest PMEM capacity of a node
-PER_CHANNEL = 2  # DIMMs of a channel
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
 
 

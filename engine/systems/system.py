@@ -15,7 +15,7 @@ from ..hardware.device import Device, DeviceKind, combine_copies, gpus_in_node, 
 from ..hardware.devices.chassis import CHASSIS
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
-from ..hardware.prices import is_owned
+from ..hardware.money.prices import with_owned_parts
 from ..registry import all_variants, load_variant
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario, changed_copy, is_sequential
@@ -329,11 +329,14 @@ def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) 
 def build_device(machine: MachineKnobs, name: str) -> Device:
     """Return a device of a machine; equal devices are one `Device`.
 
-    The price is 0 if the user owns the part already.
+    Parts that the user owns already cost nothing.
     """
     kind: DeviceKind = load_variant("devices", name)
     device = combine_copies(kind.build(machine), kind.copies(machine))
-    return replace(device, price=0.0) if is_owned(machine, name) else device
+    if not machine.owned_parts:
+        return device
+    before = build_device(machine, "dram").bill if name == "expander-dram" else ()  # which may be of the same grade
+    return replace(device, bill=with_owned_parts(machine, device.bill, before))
 
 
 def _devices(system: System) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from engine.core.figures import count, exact, figure, percent
-from engine.hardware.prices import with_year
+from engine.hardware.money.prices import with_year
 from engine.results.metrics import ERRORS
 from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import KNOBS

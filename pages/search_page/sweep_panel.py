@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.figures import count
-from engine.hardware.prices import with_year
+from engine.hardware.money.prices import with_year
 from engine.results.result import Result
 from engine.scenario.keys import Fidelity
 from engine.sweep.sweep import Sweep

@@ -15,7 +15,7 @@ from engine.analysis.objective import Constraint, Objective, read_objective
 from engine.analysis.search import search
 from engine.core.figures import count
 from engine.errors import EmberpoolError
-from engine.hardware.prices import with_year
+from engine.hardware.money.prices import with_year
 from engine.insight.running_costs import swept_price_unit
 from engine.results.result import Result
 from engine.run import forecast

@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.analysis import choice
 from engine.core.figures import count, figure
-from engine.hardware.prices import with_year
+from engine.hardware.money.prices import with_year
 from pages.search_page.points import pinned, sweep_filters, sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.search_page.points.sweep_views import View

@@ -24,6 +24,7 @@ SHARED = (
     "machine.service_life_years",
     "machine.training_hours_a_month",
     "machine.owned_parts",
+    "machine.quotes",
 )
 # Read where the devices are chosen, so that no device's own code mentions it.
 CHOOSES = {"near-data": {"machine.near_data_compute"}, "wall": {"machine.energy_level"}}

@@ -63,8 +63,8 @@ def test_a_part_that_is_owned_costs_nothing_but_its_power(device, system, owned)
     scenario = with_values(KAGGLE, {"system": system, "machine.expander": "cmm-d-256" if system == "dram" else None})
     before, after = ready_machine(scenario).devices, ready_machine(with_values(scenario, {OWNED: owned})).devices
     assert before[device].price > 0 and after[device].price == 0
-    assert {name: replace(one, price=0) for name, one in after.items()} == {
-        name: replace(one, price=0) for name, one in before.items()
+    assert {name: replace(one, bill=()) for name, one in after.items()} == {
+        name: replace(one, bill=()) for name, one in before.items()
     }
     assert cost(scenario, owned) == pytest.approx(cost(scenario) - before[device].price)
     assert {**estimate(with_values(scenario, {OWNED: owned})).results, COST: 0} == {**estimate(scenario).results, COST: 0}
@@ -74,7 +74,7 @@ def test_several_owned_parts_are_one_list_whatever_their_order():
     one = with_values(KAGGLE, {OWNED: "server; a100-80;a100-80"})
     assert one == with_values(KAGGLE, {OWNED: "a100-80;server"}) and one.machine.owned_parts == "a100-80;server"
     assert open_link(link(one)).scenario == one
-    everything = with_values(KAGGLE, {OWNED: ";".join(KNOBS[OWNED].parts())})
+    everything = with_values(KAGGLE, {OWNED: ";".join(KNOBS[OWNED].parts.words())})
     assert estimate(everything).results[COST] == ready_machine(KAGGLE).devices["cxl"].price
 
 

@@ -22,7 +22,7 @@ from engine.core.part_files import tables
 from engine.errors import BadFile, BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS
-from engine.hardware.prices import ELECTRICITY, electricity, with_year
+from engine.hardware.money.prices import ELECTRICITY, electricity, with_year
 from engine.insight.knobs.strips import stop_of_estimate
 from engine.insight.running_costs import assumptions, price_note, price_unit, running_costs, swept_price_unit
 from engine.results.csv_table import constants_in_use
@@ -159,7 +159,7 @@ def unpriced(shelf):
 def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     found = estimate(unpriced)
     assert found.ran and found.results[COST] is None
-    assert found.warnings == ("GPU priceless has no published price, so no costs are shown; machine.assume can give a price.",)
+    assert found.warnings == ("GPU priceless has no published price, so no costs are shown; machine.quotes can give a price.",)
     costs = running_costs(found)
     assert costs.capital is None and costs.per_billion_samples is None and costs.electricity_month > 0
     assert isnan(stop_of_estimate(1, "1", found).dollars) and stop_of_estimate(1, "1", found).seconds > 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
-from engine.hardware.prices import electricity
+from engine.hardware.money.prices import electricity
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle

@@ -14,7 +14,7 @@ from ...core.figures import count, exact, excess, figure, percent
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
-from ...hardware.prices import unpriced_sentences
+from ...hardware.money.prices import unpriced_sentences
 from ...registry import load_variant
 from ...results.result import Result
 from ...scenario.machine import RECORDED, YEARS

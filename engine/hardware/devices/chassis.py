@@ -13,7 +13,8 @@ from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, amount_price, assumed_part, fields_of, gpus_in_node, nodes
+from ..device import Device, DeviceKind, assumed_part, fields_of, gpus_in_node, nodes
+from ..money.bill import BillItem
 
 DEFAULT_CHASSIS = "two-socket"  # while no size is chosen
 MOST_PLACES = 8  # GPUs of the largest chassis
@@ -70,7 +71,8 @@ def chassis(machine: MachineKnobs) -> Chassis:
 
     Raises BadKnob for assumptions with which the chassis cannot power the node.
     """
-    part = assumed_part(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS])
+    name = machine.chassis or DEFAULT_CHASSIS
+    part = assumed_part(machine, "chassis", CHASSIS[name], CHASSIS.kind, name)
     if machine.cooling == "air" and part.fans.value >= 1:
         raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves no power for its devices; write less than 1.")
     if not part.rating.value:
@@ -110,7 +112,7 @@ def build(machine: MachineKnobs) -> Device:
         title=f"Chassis, {machine.chassis or DEFAULT_CHASSIS}",
         seconds={},
         idle_watts=part.board.value + part.switches.value + part.cards.value * part.card.value + part.drives.value,
-        price=amount_price(part.price),
+        bill=(BillItem("chassis", machine.chassis or DEFAULT_CHASSIS, 1, part.price),),
         constants=fields_of(part),
     )
 

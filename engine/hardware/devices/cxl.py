@@ -18,7 +18,8 @@ from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, expanders, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, expanders, fields_of, over_link
+from ..money.bill import BillItem
 from .expander_dram import expander_latency
 from .pmem import pmem_latency
 
@@ -51,14 +52,14 @@ class Link:
 LINKS = Catalogue("cxl-link", Link)
 
 
-def _link(generation: int) -> Link:
-    """Return the link of a generation; raises BadKnob if no link has it."""
+def _link_name(generation: int) -> str:
+    """Return the name of the link of a generation; raises BadKnob if no link has it."""
     name = f"generation-{generation}"
     if name not in LINKS:
         raise BadKnob(
             f"pmem.link-generation={generation} is not the generation of a CXL link; write one of {joined_words(generations())}."
         )
-    return LINKS[name]
+    return name
 
 
 def generations() -> list[str]:
@@ -89,7 +90,7 @@ def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
 
 def _rates(machine: MachineKnobs, generation: int, lanes: int) -> tuple[float, float]:
     """Return the raw and the payload bytes per second of so many lanes, one direction."""
-    link = _link(generation)
+    link = LINKS[_link_name(generation)]
     lane, efficiency = (assumed_value(machine, "cxl", constant) for constant in (link.lane, link.efficiency))
     return lanes * lane * GB, lanes * lane * efficiency * GB
 
@@ -144,7 +145,8 @@ def build(machine: MachineKnobs) -> Device:
 
     The two directions are separate lanes, and all links lie behind one switch.
     """
-    link, count = assumed_part(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
+    name, count = _link_name(machine.cxl_generation), expanders(machine)
+    link = assumed_part(machine, "cxl", LINKS[name], LINKS.kind, name)
     rate = joint_rate(machine)
     memory_latencies = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
     card_curve = latency_points("expander", machine.expander) if machine.expander else None  # a card is measured with its link
@@ -167,7 +169,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=idle,
         full_watts=idle + over_link(DIRECTIONS * rate, link.phy.value),
-        price=amount_price(link.card, count),
+        bill=(BillItem("cxl-link", name, count, link.card, key="card-price"),),
         constants=fields_of(link),
     )
 

@@ -16,8 +16,9 @@ from ...core.work import Requester, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, nodes
 from ..hosts import HOSTS, host_channels
+from ..money.bill import BillItem
 from ..requesters import InFlight, in_flight, most_accesses
 
 
@@ -39,6 +40,32 @@ class Memory:
 MEMORY = Catalogue("dram", Memory, curve=True)
 HOST_MEMORY = Catalogue("dram", Memory, used_by=("host",), curve=True)  # by the host whose file names the grade
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
+PER_CHANNEL = 2  # DIMMs of a channel
+
+
+class Dimms(NamedTuple):
+    """Equal DIMMs in all memory channels: their number, and the GiB of each."""
+
+    number: int
+    gib: int
+
+
+def like_dimms(channels: int, gib: float) -> Dimms:
+    """Return the fewest equal DIMMs in `channels` channels that hold `gib` GiB.
+
+    If no DIMMs hold so much, return the largest number of the largest DIMMs.
+    """
+    candidates = (
+        Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
+    )
+    largest = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
+    return next((dimms for dimms in candidates if dimms.number * dimms.gib >= gib * (1 - 1e-9)), largest)
+
+
+def dimms_on_bill(name: str, price: Constant | None, channels: int, gib: float) -> BillItem:
+    """Return the DIMMs of a grade on a bill, for `gib` GiB in `channels` channels."""
+    dimms = like_dimms(channels, gib)
+    return BillItem(MEMORY.kind, name, dimms.number, price, gib * GiB / GB / dimms.number, size=f"{dimms.gib} GiB")
 
 
 def grade(machine: MachineKnobs) -> Memory:
@@ -130,7 +157,8 @@ def build(machine: MachineKnobs) -> Device:
 
     Its idle power is linear in the number of DIMMs.
     """
-    memory, capacity = assumed_part(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
+    capacity = machine.host_dram_GiB or 0.0
+    memory = assumed_part(machine, "dram", grade(machine), MEMORY.kind, grade_name(machine))
     channels = host_channels(machine)
     rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
@@ -143,7 +171,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=static,
         full_watts=static + full_joules(rates),
-        price=amount_price(memory.price, capacity * GiB / GB),
+        bill=(dimms_on_bill(grade_name(machine), memory.price, channels, capacity),),
         constants=fields_of(memory),
     )
 

@@ -11,8 +11,9 @@ from ...core.figures import count, exact
 from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
-from ..device import Device, DeviceKind, amount_price, assumed_part, assumed_value, expanders, fields_of
-from .dram import JOULES, MEMORY, SECONDS, Memory, full_joules, rates_of
+from ..device import Device, DeviceKind, assumed_part, assumed_value, expanders, fields_of
+from ..money.bill import BillItem
+from .dram import JOULES, MEMORY, SECONDS, Memory, dimms_on_bill, full_joules, rates_of
 
 CHANNELS = 6
 
@@ -41,7 +42,8 @@ EXPANDERS = Catalogue("expander", ExpanderCard, extra_constants=(LINK_LANES,), c
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
     """Return the card type of the machine's expanders; None if they are no product."""
-    return assumed_part(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
+    name = machine.expander
+    return assumed_part(machine, "expander-dram", EXPANDERS[name], EXPANDERS.kind, name) if name else None
 
 
 def card_lanes(name: str) -> int:
@@ -69,7 +71,8 @@ def build(machine: MachineKnobs) -> Device:
 
     Bandwidth is linear in channels; idle power and price are linear in capacity.
     """
-    memory, chosen_card = assumed_part(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
+    grade_in_force, chosen_card = machine.expander_dram, card(machine)
+    memory = assumed_part(machine, "expander-dram", MEMORY[grade_in_force], MEMORY.kind, grade_in_force)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
     if chosen_card:
         channel_rate = max(MIN_DIVISOR, chosen_card.rate.value / chosen_card.channels.value / memory.efficiency.value)
@@ -88,9 +91,17 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=gigabytes * static,
         full_watts=gigabytes * static + full_joules(rates),
-        price=amount_price(memory.price, gigabytes),
+        bill=(_bill_item(machine, memory, gigabytes, channels),),
         constants=(*fields_of(chosen_card), *_grade_constants(memory)) if chosen_card else fields_of(memory),
     )
+
+
+def _bill_item(machine: MachineKnobs, memory: Memory, gigabytes: float, channels: int) -> BillItem:
+    """Return the cards on the bill, or the DIMMs if there are no cards."""
+    if machine.expander:
+        count = expanders(machine)
+        return BillItem(EXPANDERS.kind, machine.expander, count, memory.price, gigabytes / count)
+    return dimms_on_bill(machine.expander_dram, memory.price, channels, machine.expander_dram_GiB or 0.0)
 
 
 def _grade_constants(memory: Memory) -> tuple[Constant, ...]:

@@ -16,7 +16,8 @@ from ...core.row_sizes import mean_bytes, mean_over_rows
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, nodes
+from ..money.bill import BillItem
 from .gpu_port import copy_rate
 
 
@@ -62,7 +63,7 @@ SECONDS: Mapping[type, Cost] = {
 
 def build(machine: MachineKnobs) -> Device:
     """Return the gather card as a device; its link is as fast as a GPU's."""
-    card = assumed_part(machine, "gatherer", CARDS[CARD_NAME])
+    card = assumed_part(machine, "gatherer", CARDS[CARD_NAME], KIND, CARD_NAME)
     return Device(
         name="gatherer",
         title="Gather card",
@@ -71,7 +72,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=card.idle.value,
         busy_watts=card.active.value - card.idle.value,
-        price=amount_price(card.price),
+        bill=(BillItem(KIND, CARD_NAME, 1, card.price),),
         constants=fields_of(card),
     )
 

@@ -29,11 +29,12 @@ from ...core.work import (
 )
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, is_positive
 from ..framework import CAPTURED, FRAMEWORKS, has_trait
 from ..gpu_defaults import FLOOR, GRAPH, NO_UNIT, PORT, REMOTE, TRIP, attention_share, operation_energy
 from ..layer_kernels import Arithmetic
 from ..layers import joules, layer_cost
+from ..money.bill import BillItem
 from ..software import GPU_PLATFORMS, PLATFORM_LIST
 
 SECTOR = 32  # bytes of a memory transaction
@@ -251,7 +252,6 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
         joules=JOULES,
         idle_watts=_watts_between_kernels(gpu),
         full_watts=gpu.limit.value,
-        price=amount_price(gpu.price),
     )
 
 
@@ -308,21 +308,22 @@ def _replayed(gpu: ReplayedTimes) -> Device:
         seconds=REPLAYED_SECONDS,
         idle_watts=gpu.idle.value,
         busy_watts=gpu.busy.value - gpu.idle.value,
-        price=amount_price(gpu.price),
         constants=fields_of(gpu),
     )
 
 
 def build(machine: MachineKnobs) -> Device:
     """Return the GPU of `machine` as a device."""
-    part = assumed_part(machine, "gpu", _part(machine))
+    kind = REPLAYS.kind if machine.gpu in REPLAYS else ACCELERATORS.kind
+    part = assumed_part(machine, "gpu", _part(machine), kind, machine.gpu)
+    bill = (BillItem(kind, machine.gpu, 1, part.price),)
     if isinstance(part, ReplayedTimes):
-        return _replayed(part)
+        return replace(_replayed(part), bill=bill)
     gpu = _captured(part) if has_trait(machine.framework, CAPTURED) else part
     table = assumed_value(machine, "host", FRAMEWORKS[machine.framework].sparse_table) * US
     precision, fused = PRECISIONS[machine.matrix_precision], machine.attention == "fused"
     device = _computed(machine.gpu, gpu, precision, straggler_factor(machine), table, fused)
-    return replace(device, constants=_constants(part))
+    return replace(device, constants=_constants(part), bill=bill)
 
 
 def no_unit(machine: MachineKnobs) -> str:

@@ -22,11 +22,12 @@ from ...core.work import (
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..concurrency import LINE
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, nodes
 from ..framework import EAGER, FRAMEWORKS, LoopRates, driving_seconds, has_trait, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
 from ..layer_kernels import Arithmetic
 from ..layers import layer_cost
+from ..money.bill import BillItem
 from .dram import grade
 from .gpu import word_bytes
 
@@ -153,7 +154,7 @@ JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
 def build(machine: MachineKnobs) -> Device:
     """Return the host as a device."""
     eager = _eager() if has_trait(machine.framework, EAGER) or machine.host_software == STOCK else {}
-    host = assumed_part(machine, "host", replace(HOSTS[machine.host], **eager))
+    host = assumed_part(machine, "host", replace(HOSTS[machine.host], **eager), HOSTS.kind, machine.host)
     library = assumed_part(machine, "host", LIBRARIES[machine.host_software])
     loop = assumed_part(machine, "host", FRAMEWORKS[machine.framework])
     busy = float(min(threads(machine), host.cores.value))
@@ -180,7 +181,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=host.idle.value,
         full_watts=host.active.value,
-        price=amount_price(host.price),
+        bill=(BillItem("host", machine.host, 1, host.price),),
         constants=(*_constants(host), *fields_of(library), *fields_of(loop)),
     )
 

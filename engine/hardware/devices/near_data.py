@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ...core.figures import exact
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, expanders, fields_of
+from ..device import Cost, Device, DeviceKind, assumed_part, expanders, fields_of
+from ..money.bill import BillItem
 from ..requesters import LOGIC
 from .expander_dram import dram_controllers
 from .pmem import modules
@@ -40,7 +41,8 @@ def build(machine: MachineKnobs) -> Device:
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     by_controller = machine.near_data_lanes_per == "controller"
     rates = {memory: rate * (controllers(machine, memory) if by_controller else 1) for memory in ("pmem", "expander-dram")}
-    logic, chips = assumed_part(machine, "near-data", LOGIC[machine.near_data_logic]), expanders(machine)
+    logic_name, chips = machine.near_data_logic, expanders(machine)
+    logic = assumed_part(machine, "near-data", LOGIC[logic_name], LOGIC.kind, logic_name)
     room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",
@@ -50,7 +52,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=chips * logic.idle.value,
         busy_watts=chips * max(logic.active.value - logic.idle.value, 0.0),
-        price=amount_price(logic.price, chips),
+        bill=(BillItem(LOGIC.kind, logic_name, chips, logic.price),),
         constants=fields_of(logic),
     )
 

@@ -20,7 +20,6 @@ from ..device import (
     Cost,
     Device,
     DeviceKind,
-    amount_price,
     assumed_part,
     fields_of,
     gpus_in_node,
@@ -29,6 +28,7 @@ from ..device import (
     over_link,
 )
 from ..framework import wait_seconds
+from ..money.bill import BillItem
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def build(machine: MachineKnobs) -> Device:
     """Return the fabric and the network of all GPUs as one device."""
     fabric, network = (
         assumed_part(machine, "network", FABRICS[machine.gpu]),
-        assumed_part(machine, "network", NETWORKS[machine.network]),
+        assumed_part(machine, "network", NETWORKS[machine.network], NETWORKS.kind, machine.network),
     )
     gpus, node_gpus, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.utilisation.value * fabric.link.value * GB
@@ -220,7 +220,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         joules=JOULES,
         idle_watts=cards * network.card.value,
-        price=amount_price(network.price, cards) if cards else 0.0,
+        bill=(BillItem(NETWORKS.kind, machine.network, cards, network.price, key="network-card-price"),) if cards else (),
         modules=gpus,
         constants=(*fields_of(fabric), *fields_of(network)),
     )

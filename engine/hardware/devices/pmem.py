@@ -16,13 +16,13 @@ from ...core.work import HomeWrites, Persist, Requester, RowLog, RowReads, RowUp
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, nodes
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, nodes
+from ..money.bill import BillItem
 from ..requesters import InFlight, in_flight, most_accesses
 
-MIN_LATENCY_NS = 1e-3  # ns
 NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
 OTHER_RATES = ("paper", "measured", "random")  # choices of pmem_bandwidth_source beside the part's own rates
-MEASURED_WRITERS = 12  # writers per module, the highest measured number
+MIN_LATENCY_NS, MEASURED_WRITERS = 1e-3, 12  # ns; writers per module, the highest measured number
 
 
 def _rate(name: str, unit: str = "GB/s") -> Any:
@@ -326,7 +326,7 @@ JOULES: Mapping[type, Cost] = {
 
 def build(machine: MachineKnobs) -> Device:
     """Return a node's PMEM as a device; rates, idle power and price grow with modules."""
-    media, count = assumed_part(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
+    media, count = assumed_part(machine, "pmem", MEDIA[machine.pmem], MEDIA.kind, machine.pmem), modules(machine)
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {figures.exact(module_bytes(machine) / GB)} GB {machine.pmem}",
@@ -338,7 +338,7 @@ def build(machine: MachineKnobs) -> Device:
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read_rate.value * media.read_energy.value),
         modules=count,
-        price=amount_price(media.price, count * module_bytes(machine) / GB),
+        bill=(BillItem(MEDIA.kind, machine.pmem, count, media.price, module_bytes(machine) / GB),),
         constants=_constants(media),
     )
 

@@ -8,12 +8,14 @@ import numpy as np
 
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.figures import exact
 from ...core.part_files.tables import optional_price, quantity
 from ...core.row_sizes import mean_over_rows
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, fields_of, is_positive
+from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, is_positive
+from ..money.bill import BillItem
 
 ROW = 512
 
@@ -68,9 +70,9 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 
 def build(machine: MachineKnobs) -> Device:
     """Return one server with its DRAM as a device; the DRAM's capacity must be chosen."""
-    server = assumed_part(machine, "remote", SERVERS[SERVER_NAME])
-    server_price = amount_price(server.price)
-    memory_price = amount_price(server.memory, (machine.server_dram_GiB or 0.0) * GiB / GB)
+    server = assumed_part(machine, "remote", SERVERS[SERVER_NAME], KIND, SERVER_NAME)
+    gib = machine.server_dram_GiB or 0.0
+    gigabytes, size = gib * GiB / GB, f"{exact(gib)} GiB"
     return Device(
         name="remote",
         title="Embedding servers",
@@ -79,7 +81,10 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,
-        price=None if server_price is None or memory_price is None else server_price + memory_price,
+        bill=(
+            BillItem(KIND, SERVER_NAME, 1, server.price),
+            BillItem(KIND, SERVER_NAME, 1, server.memory, gigabytes, "memory-price", size),
+        ),
         constants=fields_of(server),
     )
 

@@ -16,7 +16,8 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..concurrency import access_seconds
-from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive, nodes
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, is_positive, nodes
+from ..money.bill import BillItem
 
 BLOCK = 4096
 
@@ -103,7 +104,7 @@ def build(machine: MachineKnobs) -> Device:
 
     Rates and power are linear in the number of drives.
     """
-    drive, count = assumed_part(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
+    drive, count = assumed_part(machine, "ssd", DRIVES[machine.ssd], DRIVES.kind, machine.ssd), machine.num_ssds or 1
 
     def pace(iops: Constant, rate: Constant) -> float:
         fastest = max(1 / (iops.value * count), BLOCK / (rate.value * GB * count))
@@ -126,7 +127,7 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         idle_watts=count * drive.idle.value,
         busy_watts=count * (drive.active.value - drive.idle.value),
-        price=amount_price(drive.price, count * drive.capacity.value),
+        bill=(BillItem(DRIVES.kind, machine.ssd, count, drive.price, drive.capacity.value),),
         constants=fields_of(drive),
     )
 

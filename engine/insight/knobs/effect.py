@@ -12,11 +12,12 @@ from math import isclose
 from typing import Any
 
 from ...caches.replay import starts_warm
+from ...core.part_files.lists import LISTING
 from ...errors import BadInput
 from ...estimates import estimates
 from ...faults.fault import active_faults
 from ...registry import load_variant
-from ...scenario.knobs import LISTING, PLACES, Knob, check, offered_words
+from ...scenario.knobs import PLACES, Knob, check, offered_words
 from ...scenario.scenario import KNOBS, Scenario, clear_contradictions, values, with_values
 from ...systems.kernels.in_force import system_in_force
 from ...systems.system import constants, medium_cache, powered_devices, readers
@@ -154,7 +155,7 @@ def _candidates(scenario: Scenario, knob: Knob, value_in_force: Any) -> Iterator
     elif knob.kind == "assumptions":
         yield tuple((name, constant.high) for name, constant in constants(scenario).items())
     elif knob.parts:
-        yield "" if value_in_force else LISTING.join(knob.parts())
+        yield "" if value_in_force else LISTING.join(knob.parts.words())
     elif knob.kind == "text" and knob.acts == "always":
         yield "" if value_in_force else "0"  # a plan: all on the first part, as there always is one
     elif knob.kind == "widths":

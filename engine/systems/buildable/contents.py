@@ -12,13 +12,12 @@ from ...core.part_files.known import DIGEST_SEPARATOR
 from ...hardware.device import expanders, nodes
 from ...hardware.devices import gatherer, remote
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, chassis_in_node
-from ...hardware.devices.dram import DIMMS_GiB, grade_name
+from ...hardware.devices.dram import Dimms, grade_name, like_dimms
 from ...hardware.devices.expander_dram import dram_controllers
 from ...hardware.devices.gpu import REPLAYS
 from ...hardware.devices.pmem import modules, own_link
 from ...hardware.hosts import host_channels
 from ...scenario.machine import MachineKnobs
-from ..sizing import PER_CHANNEL
 from ..system import Settled, device_names
 
 GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs describe them
@@ -51,25 +50,6 @@ class Piece(NamedTuple):
 def short(name: str) -> str:
     """Return a part's name without the digest that a user's own part has."""
     return name.partition(DIGEST_SEPARATOR)[0]
-
-
-class Dimms(NamedTuple):
-    """Equal DIMMs in all memory channels: their number, and the GiB of each."""
-
-    number: int
-    gib: int
-
-
-def like_dimms(channels: int, gib: float) -> Dimms:
-    """Return the fewest equal DIMMs in `channels` channels that hold `gib` GiB.
-
-    If no DIMMs hold so much, return the largest number of the largest DIMMs.
-    """
-    candidates = (
-        Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
-    )
-    largest = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
-    return next((dimms for dimms in candidates if dimms.number * dimms.gib >= gib * (1 - 1e-9)), largest)
 
 
 def host_dimms(machine: MachineKnobs) -> Dimms:

@@ -11,13 +11,13 @@ from ...core import catalog, figures
 from ...core.arithmetic import total
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_forms
-from ...hardware.devices.dram import DIMMS_GiB
+from ...hardware.devices.dram import PER_CHANNEL, DIMMS_GiB
 from ...hardware.devices.expander_dram import card_lanes
 from ...hardware.devices.gpu import ACCELERATORS, max_watts
 from ...hardware.devices.pmem import HOST_LIST, modules, own_link
 from ...hardware.hosts import HOSTS, host_channels
 from ...scenario.machine import MachineKnobs
-from ..sizing import PER_CHANNEL, max_dram_GiB
+from ..sizing import max_dram_GiB
 from ..system import Settled, device_names, powered_devices
 from .contents import has_generic_expanders, host_dimms, short
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from engine import version
 from engine.core.figures import count, exact, figure
-from engine.hardware.prices import with_year
+from engine.hardware.money.prices import with_year
 from engine.results.metrics import error_of
 from engine.scenario.keys import Fidelity
 from engine.sweep.sweep import Sweep

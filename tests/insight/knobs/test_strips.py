@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
-from engine.hardware.prices import ELECTRICITY, LIFE
+from engine.hardware.money.prices import ELECTRICITY, LIFE
 from engine.insight.knobs.sold import lowest_shown
 from engine.insight.knobs.stops import CAPACITY, resolved_value, useful_values
 from engine.insight.knobs.strips import LEAST_CHANGE, MAX_STOPS, strip_values, strips

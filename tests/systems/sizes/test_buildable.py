@@ -4,7 +4,7 @@ from engine.core import catalog
 from engine.core.figures import figure
 from engine.core.part_files import tables
 from engine.core.part_files.known import DIGEST_SEPARATOR
-from engine.hardware.devices.dram import DIMMS_GiB
+from engine.hardware.devices.dram import DIMMS_GiB, like_dimms
 from engine.hardware.devices.expander_dram import EXPANDERS, card_lanes
 from engine.hardware.devices.pmem import HOST_LIST
 from engine.registry import variant_names
@@ -12,7 +12,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import ready_machine
 from engine.systems.buildable import does_not_fit, parts_of, states_of
-from engine.systems.buildable.contents import GENERIC, like_dimms
+from engine.systems.buildable.contents import GENERIC
 from engine.systems.capacity import fit
 from engine.systems.sizing import dimms_GiB, max_dram_GiB
 from tests.cases import each

@@ -4,30 +4,17 @@ The knob `machine.prices` is the year of all prices. If it is "recorded", each p
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from ..core.constants import Constant
-from ..core.part_files.known import DIGEST_SEPARATOR
-from ..registry import load_variant
-from ..scenario.knobs import part_names_in
-from ..scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
-from .device import Device, DeviceKind
-from .devices import gatherer, remote
-from .devices.dram import grade_name
+from ...core.arithmetic import total
+from ...core.constants import Constant
+from ...core.part_files.lists import read_entries
+from ...registry import load_variant
+from ...scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
+from ..device import Device, DeviceKind
+from .bill import BillItem
 
-# By device its part, as named in `machine.owned_parts`; links and networks have none.
-PART_NAMES: Mapping[str, Callable[[MachineKnobs], str | None]] = {
-    "gpu": lambda machine: machine.gpu,
-    "host": lambda machine: machine.host,
-    "dram": grade_name,
-    "pmem": lambda machine: machine.pmem,
-    "ssd": lambda machine: machine.ssd,
-    "expander-dram": lambda machine: machine.expander or machine.expander_dram,
-    "chassis": lambda machine: machine.chassis,
-    "near-data": lambda machine: machine.near_data_logic,
-    "remote": lambda machine: remote.KIND,
-    "gatherer": lambda machine: gatherer.KIND,
-}
 UNDATED_USD = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # USD without a year: no unit of prices, no column's name
 ELECTRICITY = Constant(
     "electricity",
@@ -60,26 +47,25 @@ def electricity(machine: MachineKnobs) -> Constant:
     return ELECTRICITY if machine.prices == RECORDED else ELECTRICITY.in_year(int(machine.prices))
 
 
-def is_owned(machine: MachineKnobs, device: str) -> bool:
-    """Return whether the user owns a device's part already, so that its price is 0."""
-    if not machine.owned_parts or device not in PART_NAMES:
-        return False
-    return _name_without_digest(PART_NAMES[device](machine) or "") in map(
-        _name_without_digest, part_names_in(machine.owned_parts)
-    )
+def with_owned_parts(machine: MachineKnobs, bill: Iterable[BillItem], before: Iterable[BillItem] = ()) -> tuple[BillItem, ...]:
+    """Return a bill on which parts that the user owns already are marked.
 
-
-def _name_without_digest(name: str) -> str:
-    """Return a part's name without the digest of its file.
-
-    A changed file of an owned part is still of that part.
+    before: the bill of devices that take parts first, where the number of owned parts is limited.
     """
-    return name.partition(DIGEST_SEPARATOR)[0]
+    entries, taken = read_entries(machine.owned_parts), list(before)
+    marked: list[BillItem] = []
+    for item in bill:
+        of_part = [entry.number for entry in entries if entry.names(item.kind, item.part)]
+        limits = [number for number in of_part if number is not None]
+        used = total(other.count for other in taken if (other.kind, other.part, other.key) == (item.kind, item.part, item.key))
+        left = item.count if len(limits) < len(of_part) else max(total(limits) - used, 0.0)
+        marked.append(replace(item, owned=min(item.count, left)) if of_part else item)
+    return tuple(marked)
 
 
 def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
-    """Return the prices with a year of all devices that cost money."""
-    return tuple([constant for device in devices if device.price for constant in device.constants if constant.year])
+    """Return the prices with a year of all parts that cost money."""
+    return tuple([item.price for device in devices for item in device.bill if item.usd and item.price and item.price.year])
 
 
 def money_unit(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
@@ -101,7 +87,7 @@ def unpriced_sentences(machine: MachineKnobs, devices: Mapping[str, Device]) -> 
     The costs of a machine with such a device are not shown.
     """
     return tuple(
-        f"{_part(machine, name)} has no published price, so no costs are shown; machine.assume can give a price."
+        f"{_part(machine, name)} has no published price, so no costs are shown; machine.quotes can give a price."
         for name, device in devices.items()
         if device.price is None
     )
