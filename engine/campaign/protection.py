@@ -1,13 +1,15 @@
 """Protections: the state that each keeps safe, its costs, and the losses that it repairs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from ..core.constants import Constant
 from ..hardware.device import nodes
+from ..hardware.money.bill import BillItem, bill_price
 from ..scenario.scenario import Scenario
+from ..units import GB
 
 # exact: the state is restored exactly; lossy: training goes on with old or rounded parts; older: training goes back to a rarer
 # copy; lost: training starts again at batch 0.
@@ -31,6 +33,7 @@ STORE_PRICE = Constant(
     "its servers and redundancy included",
     year=2024,
 )
+FREE = BillItem("", "", 1, Constant("price", 0, "USD/GB", 0, 0, "stated", "free"))
 COPIES = 2  # copies of all state: one complete, one being written
 
 
@@ -69,14 +72,14 @@ class StatePath:
 
 
 class StoragePrices(NamedTuple):
-    """Prices of storage in USD; None where no price is published.
+    """Storage that protections buy, one of each on a bill; a price is None where none is published.
 
-    drive: of a drive. dram: of a byte of host DRAM. store: of a byte of remote storage.
+    drive: a drive. dram: a GB of host DRAM. store: a GB of remote storage.
     """
 
-    drive: float | None = 0.0
-    dram: float | None = 0.0
-    store: float | None = 0.0
+    drive: BillItem = FREE
+    dram: BillItem = FREE
+    store: BillItem = FREE
 
 
 NO_PRICES = StoragePrices()
@@ -220,23 +223,21 @@ class Protection:
         """Return the batches between two periodic copies; 0 for a protection without a period."""
         return int(getattr(plan, self.interval_name)) if self.periodic else 0
 
+    def bill(self, site: Site) -> tuple[BillItem, ...]:
+        """Return the storage that the protection needs, as items of a bill."""
+        items = {
+            "drives": lambda drives: replace(site.prices.drive, count=drives * nodes(site.scenario.machine)),
+            "dram": lambda nbytes: replace(site.prices.dram, count=site.nodes, units=nbytes / GB),
+            "store": lambda nbytes: replace(site.prices.store, units=nbytes / GB),
+        }
+        return tuple(items[kind](amount) for kind, amount in self.storage_needs(site).items() if amount)
+
     def price(self, site: Site) -> float | None:
         """Return the USD of the storage that the protection needs.
 
         None where a part has no published price.
         """
-        unit_prices = {
-            "drives": (site.prices.drive, nodes(site.scenario.machine)),
-            "dram": (site.prices.dram, site.nodes),
-            "store": (site.prices.store, 1),
-        }
-        total = 0.0
-        for kind, amount in self.storage_needs(site).items():
-            usd, places = unit_prices[kind]
-            if amount and usd is None:
-                return None
-            total += amount * places * (usd or 0.0)
-        return total
+        return bill_price(self.bill(site))
 
     def watts(self, site: Site, plan: ProtectionPlan) -> float:
         """Return the idle watts of the devices that the protection adds.

@@ -1,5 +1,7 @@
 """The site of a campaign: a machine and the rates at which its state moves."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..core.arithmetic import total
@@ -9,6 +11,7 @@ from ..hardware.devices.dram import grade, grade_name
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES, Drive
 from ..hardware.hosts import host_channels
+from ..hardware.money.bill import BillItem
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine, ready_machine
 from ..systems.sizing import max_dram_GiB
@@ -93,12 +96,13 @@ def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
 def _prices(m: Machine, drive: Drive) -> StoragePrices:
     """Return the prices of protections' storage, in the machine's price year."""
     machine = m.scenario.machine
-    memory = assumed_part(machine, "dram", grade(machine), "dram", grade_name(machine))
-    dram, store = memory.price, assumed_value(machine, "store", STORE_PRICE)
+    memory, grade_in_force = assumed_part(machine, "dram", grade(machine), "dram", grade_name(machine)), grade_name(machine)
+    usd = assumed_value(machine, "store", STORE_PRICE)
+    store = replace(STORE_PRICE, value=usd, low=min(usd, STORE_PRICE.low), high=max(usd, STORE_PRICE.high))
     return StoragePrices(
-        None if drive.price is None else drive.capacity.value * drive.price.value,
-        None if dram is None else dram.value / GB,
-        store / GB,
+        BillItem(DRIVES.kind, machine.ssd, 1, drive.price, drive.capacity.value),
+        BillItem("dram", grade_in_force, 1, memory.price),
+        BillItem("store", "remote storage", 1, store),
     )
 
 

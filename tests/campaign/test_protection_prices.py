@@ -67,7 +67,7 @@ def test_checkpoints_to_drives_pay_for_whole_drives_that_hold_two_copies():
     takes, price, site, protection = taken("periodic-ssd", large)
     drive = DRIVES[large.machine.ssd]
     assert takes["drives"] == max(ceil(2 * site.state / (drive.capacity.value * GB)), large.machine.num_ssds or 1)
-    assert price == pytest.approx(takes["drives"] * site.prices.drive) and price > 0
+    assert price == pytest.approx(takes["drives"] * site.prices.drive.each) and price > 0
     plan = protection.plan(site)
     assert protection.watts(site, plan) == pytest.approx(takes["drives"] * site.drive_watts)
 
@@ -85,6 +85,6 @@ def test_a_machine_that_keeps_its_tables_on_drives_buys_only_what_those_cannot_h
 def test_what_has_no_published_price_has_none_and_all_else_has_one(name):
     scenario = SHARDED if name in ("peer", "parity", "cpr") else KAGGLE
     takes, price, site, protection = taken(name, scenario)
-    unpriced = replace(site, prices=StoragePrices(None, None, None))
+    unpriced = replace(site, prices=StoragePrices(*(replace(one, price=None) for one in site.prices)))
     assert price is not None and price >= 0
     assert protection.price(unpriced) == (None if any(takes.values()) else 0.0)
