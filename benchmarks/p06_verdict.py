@@ -7,7 +7,8 @@ from functools import partial
 from time import process_time
 
 from benchmarks.benchmark import Benchmark
-from engine.analysis.verdict.decide import VerdictQuestion, verdicts
+from engine.analysis.verdict.decide import verdicts
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.core import memo
 from engine.scenario.presets import preset
 

@@ -13,6 +13,7 @@ from ..core.arithmetic import total
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
+from ..hardware.money.bill import bill_price
 from ..registry import load_variant
 from ..scenario.scenario import Scenario
 from ..units import DAY, GB, HOUR, MINUTE
@@ -77,7 +78,7 @@ def _closed_form_columns(
         columns = expectation(scenario, protection, hazards, days, period)._asdict()
     except BadKnob:
         return {"Closed form": None, "closed_form": None}
-    share, price = columns.pop("useful_time"), columns.pop("price")
+    share, price = columns.pop("useful_time"), bill_price(columns.pop("bill"))
     return {"Closed form": share, "closed_form": {**columns, "price_usd": price}}
 
 

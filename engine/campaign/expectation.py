@@ -8,6 +8,7 @@ from math import ceil
 from typing import NamedTuple
 
 from ..faults.fault import Hazard
+from ..hardware.money.bill import BillItem, bill_price
 from ..scenario.scenario import Scenario
 from ..units import DAY, MINUTE
 from . import batch_costs, fault_stream
@@ -26,7 +27,7 @@ class Expectation(NamedTuple):
         batches of the campaign where no state is restored.
     worst_fault: the class of that fault, the more frequent one of two; None where no fault destroys state.
     minutes: the minutes of the lost batches and of the pauses among them.
-    price: USD of the storage that the protection needs, None where a part has no published price.
+    bill: the storage that the protection needs.
     watts: mean power without a fault, less that of the scenario's estimate.
     useful_time: share of the time in which batches are trained that count, as `Campaign.ettr`.
     """
@@ -35,9 +36,14 @@ class Expectation(NamedTuple):
     lost_batches: float
     worst_fault: str | None
     minutes: float
-    price: float | None
+    bill: tuple[BillItem, ...]
     watts: float
     useful_time: float
+
+    @property
+    def price(self) -> float | None:
+        """The USD of the storage, None where a part has no published price."""
+        return bill_price(self.bill)
 
 
 class WorstFault(NamedTuple):
@@ -72,7 +78,7 @@ def expectation_of(
     worst_class = worst_fault(terms, hazards, seconds)
     watts = _watts(terms, site) - estimated.energy / estimated.step
     lost_minutes = seconds_for(plan, worst_class.batches) / MINUTE
-    return Expectation(share, worst_class.batches, worst_class.name, lost_minutes, terms.protection.price(site), watts, useful)
+    return Expectation(share, worst_class.batches, worst_class.name, lost_minutes, terms.protection.bill(site), watts, useful)
 
 
 def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:

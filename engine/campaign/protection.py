@@ -72,7 +72,9 @@ class StatePath:
 
 
 class StoragePrices(NamedTuple):
-    """Storage that protections buy, one of each on a bill; a price is None where none is published.
+    """Storage that protections buy: one of each, as items of a bill.
+
+    A price is None where none is published.
 
     drive: a drive. dram: a GB of host DRAM. store: a GB of remote storage.
     """
@@ -225,7 +227,7 @@ class Protection:
 
     def bill(self, site: Site) -> tuple[BillItem, ...]:
         """Return the storage that the protection needs, as items of a bill."""
-        items = {
+        items: dict[str, Callable[[float], BillItem]] = {
             "drives": lambda drives: replace(site.prices.drive, count=drives * nodes(site.scenario.machine)),
             "dram": lambda nbytes: replace(site.prices.dram, count=site.nodes, units=nbytes / GB),
             "store": lambda nbytes: replace(site.prices.store, units=nbytes / GB),

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..analysis.verdict.allowed import SEARCHED_KINDS, narrow_parts
-from ..analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, verdicts
+from ..analysis.verdict.decide import SystemRow, Verdict, verdicts
 from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
+from ..analysis.verdict.question import VerdictQuestion
 from ..analysis.verdict.report.asked import link_of, read_question
 from ..analysis.verdict.report.content import verdict_content, verdict_table
 from ..analysis.verdict.report.sentences import (
     draw_share_sentence,
+    full_use_sentence,
     headline,
     inputs_sentence,
     machine_words,
@@ -155,7 +157,7 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     model_choice, loop = (model_choice_sentence(best_row), loop_sentence(best_row)) if best_row else ("", "")
     others = (other_software_sentence(verdict, verdict_outlook.bands), unwritten_sentence(verdict))
     lines = [
-        *filter(None, (model_choice, headline(verdict), loop, reason_sentence(verdict), sure)),
+        *filter(None, (model_choice, headline(verdict), full_use_sentence(verdict), loop, reason_sentence(verdict), sure)),
         *filter(None, (*others, unstruck_words(verdict))),
         "",
         HEAD,

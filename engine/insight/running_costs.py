@@ -22,6 +22,7 @@ from ..units import DAY, HOUR, MS
 
 YEAR = 365.25 * DAY
 MONTH = YEAR / 12
+MONTHS_A_YEAR = 12
 KWH, BILLION = 1e3 * HOUR, 1e9
 RANKS_AS_TIME = 90  # % of energy; from this static share on, energy ranks machines as time does
 PRICES = "machine.prices"
@@ -78,7 +79,7 @@ def training_cost(machine: MachineKnobs, capital: float | None, watts: float, se
 
     The machine costs `capital` USD and draws `watts` at the room's meter.
     """
-    trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
+    trained = machine.service_life_years * MONTHS_A_YEAR * machine.training_hours_a_month * HOUR
     written_off = None if capital is None else capital * seconds / trained
     return TrainingCost(written_off, watts * seconds / KWH * prices.electricity(machine).value)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from engine.analysis.verdict.aim import SampleCost
+from engine.analysis.verdict.aim import SplitCost
 from engine.analysis.verdict.decide import SystemRow, Verdict
 from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.shortlist import Winner, leaders
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
+from engine.analysis.verdict.report.bill import part_name
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
 from engine.analysis.verdict.report.software import (
     OWN_SOFTWARE,
@@ -92,7 +93,7 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
     return pd.DataFrame(part_rows)
 
 
-def _bar_row(row: SystemRow, verdict: Verdict, cost: SampleCost) -> dict[str, Any]:
+def _bar_row(row: SystemRow, verdict: Verdict, cost: SplitCost) -> dict[str, Any]:
     """Return the fields that all parts of a row's bar share."""
     return {
         "family": row.family,
@@ -147,7 +148,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
 
 def bill_rows(row: SystemRow) -> pd.DataFrame:
     """Return the price of each device of a row's machine; the rows sum to its price."""
-    part_rows = [{"Part": name, "USD": price} for name, price in row.bill]
+    part_rows = [{"Part": part_name(item), "USD": item.usd} for item in row.bill]
     return pd.DataFrame([*part_rows, {"Part": "All", "USD": row.capital}])
 
 

@@ -49,6 +49,7 @@ LOSSES: Mapping[str, str] = {"": "anything", "nothing": "nothing", "batches": "N
 NUMBERED = ("batches", "minutes")
 OBJECTIVES: Mapping[str, str] = {
     "cost": "running cost",
+    "month": "cost a month",
     "capital": "capital cost",
     "energy": "energy",
     "time": "time",

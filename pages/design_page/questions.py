@@ -14,7 +14,8 @@ from engine.analysis import uncertainty
 from engine.analysis.enough.bands import Bands, bands
 from engine.analysis.enough.question import Target, make_question
 from engine.analysis.enough.smallest import SmallestMachines, find_smallest
-from engine.analysis.verdict.decide import VerdictQuestion, verdicts
+from engine.analysis.verdict.decide import verdicts
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.sentences import machine_words
 from engine.analysis.verdict.report.software import software_words
 from engine.analysis.verdict.requirement import Requirement

@@ -8,7 +8,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.core.figures import count, in_groups
-from engine.scenario.knobs import LISTING, SEPARATOR, Knob, write
+from engine.core.part_files.lists import LISTING
+from engine.scenario.knobs import SEPARATOR, Knob, write
 from engine.scenario.presets import own_preset_names, preset, preset_names
 from engine.scenario.scenario import KNOBS, values
 from pages.answers import question

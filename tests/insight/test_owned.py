@@ -30,7 +30,7 @@ def test_a_machine_that_trains_fewer_hours_is_written_off_over_those_and_says_so
     assert own == running_costs(estimate(KAGGLE)) and half.capital == own.capital
     assert half.kwh_month == own.kwh_month / 2 and half.electricity_month == pytest.approx(own.electricity_month / 2)
     seconds = 1e9 / estimate(KAGGLE).results["Throughput [samples/s]"]
-    assert half.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
+    assert half.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 12 * 730 * 3600))
     told = assumptions(with_values(KAGGLE, {HOURS_KNOB: 200}))
     assert "the machine trains 200 of 730 hours a month" in told and "Training all the time would favour larger machines." in told
     assert "trains all the time" in assumptions(KAGGLE) and "favour" not in assumptions(KAGGLE)

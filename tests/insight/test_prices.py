@@ -143,7 +143,7 @@ def test_electricity_and_service_life_are_knobs_of_running_costs():
     short = running_costs(estimate(with_values(KAGGLE, {"machine.service_life_years": 2.5})))
     assert dear.electricity_month == pytest.approx(2 * own.electricity_month) and ELECTRICITY.value == 0.081
     seconds = 1e9 / estimate(KAGGLE).results["Throughput [samples/s]"]
-    assert short.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
+    assert short.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 12 * 730 * 3600))
     assert "2.5 years" in assumptions(with_values(KAGGLE, {"machine.service_life_years": 2.5}))
 
 

@@ -9,8 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.analysis.enough.question import baseline_of
-from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemRow, Verdict, decide
 from engine.analysis.verdict.outlook.shortlist import winner
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.content import verdict_content
 from engine.analysis.verdict.stacks import SoftwareChoice
 from engine.campaign.monthly.losses import LOST_USD

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...insight.running_costs import BILLION, training_cost
 from ...scenario.machine import MachineKnobs
+from ...units import HOUR
 from .candidates import CandidateEstimate
 from .protected import CandidateProtection
 from .requirement import Objective, Requirement
@@ -19,8 +20,8 @@ Rank = tuple[float, ...]
 CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
 
-class SampleCost(NamedTuple):
-    """USD of a billion samples that count.
+class SplitCost(NamedTuple):
+    """USD of a billion samples that count, or of a month.
 
     capital: the written-off price of the machine. electricity: electricity. failures: the cost of samples lost to failures.
     """
@@ -40,7 +41,7 @@ class Aim:
     """The requirement and objective by which candidates are ranked.
 
     requirement: limits that a machine must keep.
-    objective: cost, capital, energy or time, to be least.
+    objective: the quantity to be least.
     machine: the knobs of the base's machine, for running costs.
     batch_size: samples of a batch.
     throughput: required samples/s; it includes a requirement to be as fast as another system.
@@ -55,7 +56,7 @@ class Aim:
     @property
     def needs_prices(self) -> bool:
         """Whether candidates need a price to be ranked."""
-        return self.objective in ("cost", "capital") or self.requirement.budget is not None
+        return self.objective in ("cost", "month", "capital") or self.requirement.budget is not None
 
     def rank(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Rank:
         """Return the rank of a candidate under a protection; the lowest rank is the best."""
@@ -66,7 +67,7 @@ class Aim:
             return (NO_PRICE, protected_candidate.step)
         worst_shortfall, objective_values = (
             max(self.shortfalls(candidate, guard).values()),
-            self._values(protected_candidate, guard.share, self.cost(candidate, guard)),
+            self._values(candidate, guard),
         )
         if worst_shortfall > 1 + ROUNDING:
             return (MISSES, worst_shortfall, *objective_values)
@@ -90,39 +91,47 @@ class Aim:
             ),
         }
 
-    def cost(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SampleCost | None:
+    def cost(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SplitCost | None:
         """Return the cost of a billion samples that count; None without a price.
 
         guard: the candidate's protection.
         """
-        protected_candidate, share = guard.add_to(candidate), guard.share
-        paid = training_cost(
-            self.machine,
-            protected_candidate.capital,
-            protected_candidate.watts,
-            BILLION * protected_candidate.step / self.batch_size,
-        )
+        return self._paid(candidate, guard, BILLION * candidate.step / self.batch_size)
+
+    def month(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SplitCost | None:
+        """Return the cost of a month in which the machine trains; None without a price."""
+        return self._paid(candidate, guard, self.machine.training_hours_a_month * HOUR)
+
+    def money(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SplitCost | None:
+        """Return the cost in the objective's unit: a month, or a billion samples."""
+        return self.month(candidate, guard) if self.objective == "month" else self.cost(candidate, guard)
+
+    def _paid(self, candidate: CandidateEstimate, guard: CandidateProtection, seconds: float) -> SplitCost | None:
+        """Return the cost of `seconds` of training, and of as much again as failures undo."""
+        protected_candidate = guard.add_to(candidate)
+        paid = training_cost(self.machine, protected_candidate.capital, protected_candidate.watts, seconds)
         if paid.capital is None:
             return None
-        return SampleCost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, MIN_SHARE) - 1))
+        lost = (paid.capital + paid.electricity) * (1 / max(guard.share, MIN_SHARE) - 1)
+        return SplitCost(paid.capital, paid.electricity, lost)
 
     def objective_value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
         """Return the objective's value for a candidate.
 
-        Its unit is USD a billion samples, USD, joules a sample, or seconds a sample that counts, by the objective.
+        Its unit is USD a billion samples, USD a month, USD, joules a sample, or seconds a sample that counts, by the objective.
         """
-        protected_candidate, cost = guard.add_to(candidate), self.cost(candidate, guard)
-        return self._values(protected_candidate, guard.share, cost)[0]
+        return self._values(candidate, guard)[0]
 
-    def _values(self, protected_candidate: CandidateEstimate, share: float, cost: SampleCost | None) -> tuple[float, ...]:
-        sample_seconds, total_cost = (
-            protected_candidate.step / self.batch_size / max(share, MIN_SHARE),
-            cost.total if cost else inf,
-        )
-        capital = inf if protected_candidate.capital is None else protected_candidate.capital
+    def _values(self, candidate: CandidateEstimate, guard: CandidateProtection) -> tuple[float, ...]:
+        protected_candidate, cost = guard.add_to(candidate), self.cost(candidate, guard)
+        sample_seconds = protected_candidate.step / self.batch_size / max(guard.share, MIN_SHARE)
+        total_cost = cost.total if cost else inf
+        if self.objective == "month":
+            month = self.month(candidate, guard)
+            return month.total if month else inf, total_cost, sample_seconds
         objective_value = {
             "cost": total_cost,
-            "capital": capital,
+            "capital": inf if protected_candidate.capital is None else protected_candidate.capital,
             "energy": protected_candidate.watts * sample_seconds,
             "time": sample_seconds,
         }[self.objective]

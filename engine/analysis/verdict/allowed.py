@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ...core.catalog import availability, part_names_of
+from ...core.part_files.lists import owns
 from ...errors import BadInput, nearest_hint
 from ...scenario.machine import PARTS
 
@@ -29,9 +30,12 @@ class AllowedParts:
     A state is an availability, such as on sale. If a part is named without a state in the text, only named parts of its kind are
     allowed. `gpu=h200` allows no other GPU in any case. Parts of research must be named; parts of TrainingCXL's prototype are
     never allowed.
+
+    owned: parts that are owned already, as in `machine.owned_parts`; they are allowed whatever their state.
     """
 
     text: str = ON_SALE
+    owned: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a word that is neither a state nor a part; raises BadInput."""
@@ -63,7 +67,9 @@ class AllowedParts:
             return tuple(name for name in parts() if name in sole_parts)
         named_parts = {settled for word in self.words if word not in STATES and (settled := parts.scenario_name(word))}
         states = self.states if self.states or named_parts else STATES[ON_SALE]
-        return tuple(name for name in parts() if name != PROTOTYPE and (name in named_parts or _state(knob, name) in states))
+        owned_names = {name for name in parts() if any(owns(self.owned, kind, name) for kind in parts.kinds)}
+        allowed_names = {name for name in parts() if name in {*named_parts, *owned_names} or _state(knob, name) in states}
+        return tuple(name for name in parts() if name in allowed_names and name != PROTOTYPE)
 
     @cached_property
     def states(self) -> tuple[str, ...]:

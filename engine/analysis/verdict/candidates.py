@@ -3,13 +3,13 @@
 The candidates of one request are estimated in one call, and each candidate only once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
-from ...core.arithmetic import total
 from ...core.catalog import form
+from ...core.constants import Constant
 from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
 from ...hardware.device import gpus_in_node
@@ -18,6 +18,7 @@ from ...hardware.devices.chassis import gpu_forms
 from ...hardware.devices.gpu import no_unit as no_gpu_unit
 from ...hardware.hosts import HOSTS
 from ...hardware.hosts import no_unit as no_host_unit
+from ...hardware.money.bill import BillItem, bill_price
 from ...insight.running_costs import room_watts
 from ...registry import load_variant
 from ...scenario.scenario import Scenario, with_checked_values, with_values
@@ -32,6 +33,7 @@ from .space import GPUS, GPUS_PER_NODE
 from .stacks import LAYERS, SoftwareChoice, Stack, fixed_knobs, layer_precisions
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
+PartName = tuple[str, str]  # kind and name in the catalogue
 
 
 class CandidateEstimate(NamedTuple):
@@ -43,6 +45,7 @@ class CandidateEstimate(NamedTuple):
     capital: price of the machine in USD, None without a price.
     problem: the reason why the machine cannot be built or run, "" where it can.
     settled: the machine with its sizes.
+    bill: the parts that it pays for.
     """
 
     step: float = inf
@@ -51,6 +54,14 @@ class CandidateEstimate(NamedTuple):
     capital: float | None = None
     problem: str = ""
     settled: Settled | None = None
+    bill: tuple[BillItem, ...] = ()
+
+    def at_prices(self, prices: Mapping[PartName, Constant]) -> "CandidateEstimate":
+        """Return the estimate with other prices of some parts, by kind and name."""
+        if not any((item.kind, item.part) in prices for item in self.bill):
+            return self
+        bill = tuple([replace(item, price=prices.get((item.kind, item.part), item.price)) for item in self.bill])
+        return self._replace(bill=bill, capital=bill_price(bill))
 
 
 @dataclass
@@ -62,6 +73,7 @@ class Candidates:
     software: the choice of software. layers: the precision of layers that the question asks for, "" for none.
     constant_factors: factors of constants by name; each candidate that has the constant gets the factor.
     estimates: the estimates by stack and setting.
+    prices: other prices of some parts, by kind and name.
     """
 
     base: Scenario
@@ -70,6 +82,7 @@ class Candidates:
     layers: str = ""
     constant_factors: tuple[tuple[str, float], ...] = ()
     estimates: dict[tuple[Stack, Setting], CandidateEstimate] = field(default_factory=dict)
+    prices: Mapping[PartName, Constant] = field(default_factory=dict)
 
     def estimate(self, stack: Stack, settings: Iterable[Setting]) -> list[CandidateEstimate]:
         """Return estimates of a stack's candidates in order; new ones are computed together."""
@@ -82,7 +95,13 @@ class Candidates:
             ((stack, setting), estimated)
             for setting, estimated in zip(new_settings, candidate_estimates(points_or_problems), strict=True)
         )
-        return [self.estimates[stack, setting] for setting in limited_settings]
+        return [self.estimates[stack, setting].at_prices(self.prices) for setting in limited_settings]
+
+    def known(self, stack: Stack) -> Iterator[tuple[Setting, CandidateEstimate]]:
+        """Yield each setting of a stack that was estimated, with its estimate."""
+        for (named, setting), candidate in self.estimates.items():
+            if named == stack:
+                yield setting, candidate.at_prices(self.prices)
 
     def scenario(self, stack: Stack, setting: Setting) -> Scenario:
         """Return the scenario of a candidate in its cheapest possible chassis.
@@ -212,7 +231,7 @@ def _estimated(points: Sequence[DesignPoint], observed: Observations) -> list[Ca
 
 
 def _cost(point: DesignPoint, steady: Steady) -> CandidateEstimate:
-    prices = [device.price for device in point.machine.devices.values()]
-    capital = None if None in prices else float(total(price or 0.0 for price in prices))
+    bill = tuple([item for device in point.machine.devices.values() for item in device.bill])
     step, joules = float(steady.step), float(steady.energy)
-    return CandidateEstimate(step, joules, room_watts(point.machine.scenario, joules / step), capital, "", point.machine.settled)
+    watts = room_watts(point.machine.scenario, joules / step)
+    return CandidateEstimate(step, joules, watts, bill_price(bill), "", point.machine.settled, bill)

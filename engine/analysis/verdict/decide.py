@@ -6,7 +6,6 @@ yielded after each search.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -14,54 +13,27 @@ from ...core.figures import count, exact, excess, figure, percent
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
+from ...hardware.money.bill import BillItem
 from ...hardware.money.prices import unpriced_sentences
 from ...registry import load_variant
 from ...results.result import Result
-from ...scenario.machine import RECORDED, YEARS
 from ...scenario.scenario import KNOBS, Scenario, with_checked_values, with_values
 from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
-from ...systems.system import Settled, powered_devices
-from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SampleCost
+from ...systems.system import powered_devices
+from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SplitCost
 from .allowed import AllowedParts
 from .candidates import CandidateEstimate, Candidates, Setting
 from .families import FAMILY_BY_MEMORY, family_of, medium_of
 from .protected import PROTECTION, CandidateProtection, has_fault_rate, protection_without_faults
 from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protected
-from .requirement import Objective, Requirement
+from .question import VerdictQuestion
 from .search import NUM_STARTS, best_candidate, search
-from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, free_base, quick_stops, space_of
-from .stacks import SoftwareChoice, Stack, stacks
+from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, quick_stops, space_of
+from .stacks import Stack, stacks
 
-PRICES = "machine.prices"
 OWN_MACHINE_KNOBS = (HOST, GPUS_PER_NODE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
 TIE_FACTOR = 1.02  # times the least cost: a simpler system up to there is named instead
-
-
-@dataclass(frozen=True)
-class VerdictQuestion:
-    """A verdict question.
-
-    scenario: the scenario with model and data.
-    requirement: the limits that the machine must keep.
-    objective: the quantity to minimise.
-    parts: the parts that the machine may have.
-    software: the software that it may have.
-    layers: the precision of layers, "" for that of the software's published runs.
-    """
-
-    scenario: Scenario
-    requirement: Requirement = field(default_factory=Requirement)
-    objective: Objective = "cost"
-    parts: AllowedParts = field(default_factory=AllowedParts)
-    software: SoftwareChoice = field(default_factory=SoftwareChoice)
-    layers: str = ""
-
-    @cached_property
-    def base(self) -> Scenario:
-        """The question's scenario with all searched knobs free, and prices of one year."""
-        year = self.scenario.machine.prices
-        return with_values(free_base(self.scenario), {PRICES: YEARS[-1] if year == RECORDED else year})
 
 
 @dataclass(frozen=True)
@@ -83,11 +55,12 @@ class SystemRow:
     step: seconds of a batch.
     watts: power at the room's meter [W].
     cost: USD of a billion samples, None without a price.
+    month: USD of a month of training, None without a price.
     medium: part that holds most of the rows.
     protection: protection of the candidate.
     parts: number of each part.
     states: availability of each part.
-    bill: USD by device.
+    bill: the parts that are paid for.
     """
 
     stack: Stack
@@ -102,12 +75,13 @@ class SystemRow:
     capital: float | None = None
     step: float = inf
     watts: float = inf
-    cost: SampleCost | None = None
+    cost: SplitCost | None = None
+    month: SplitCost | None = None
     medium: str = ""
     protection: CandidateProtection = UNGUARDED
     parts: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
-    bill: tuple[tuple[str, float | None], ...] = ()
+    bill: tuple[BillItem, ...] = ()
 
     @property
     def system(self) -> str:
@@ -207,14 +181,13 @@ class SystemSearch:
         systems: limits the systems. chosen: the stacks to search, () for all of the systems.
         """
         self.question, base = question, question.base
-        self.candidates = Candidates(base, question.parts, question.software, question.layers)
+        self.candidates = Candidates(base, question.allowed, question.software, question.layers)
         requirement, batch = question.requirement, base.data.batch_size
-        aim = Aim(requirement, question.objective, base.machine, batch, requirement.min_throughput(batch))
-        all_stops = space_of(base, question.parts, chosen or stacks(base, question.software, systems))
-        priced_gpus = _priced_gpus(base, question.parts) if aim.needs_prices else None
-        self.unpriced = (
-            () if priced_gpus is None else tuple(name for name in question.parts.parts_of_knob("gpu") if name not in priced_gpus)
-        )
+        aim = Aim(requirement, question.objective_in_force, base.machine, batch, requirement.min_throughput(batch))
+        all_stops = space_of(base, question.allowed, chosen or stacks(base, question.software, systems))
+        priced_gpus = _priced_gpus(base, question.allowed) if aim.needs_prices else None
+        gpus = question.allowed.parts_of_knob("gpu")
+        self.unpriced = () if priced_gpus is None else tuple(name for name in gpus if name not in priced_gpus)
         all_stops = dict(sorted(all_stops.items(), key=lambda item: not question.software.allows(item[0])))  # the verdict first
         self.space = (
             all_stops
@@ -236,7 +209,7 @@ class SystemSearch:
     def _speed(self, stack: Stack) -> float:
         """Return the samples/s of a stack on the scenario's parts at its best policies; raises CannotRun."""
         question, system = self.question, stack.system
-        space = self.space.get(stack) or space_of(question.base, question.parts, [stack])[stack]
+        space = self.space.get(stack) or space_of(question.base, question.allowed, [stack])[stack]
         stops = {knob: values for knob, values in space.items() if values and knob not in (*SHAPE, *OWN_MACHINE_KNOBS)}
         system_scenario = self.candidates.on_stack(stack, ())
 
@@ -305,11 +278,12 @@ class SystemSearch:
             step=protected_candidate.step,
             watts=protected_candidate.watts,
             cost=self.aim.cost(candidate, guard),
+            month=self.aim.month(candidate, guard),
             medium=medium_of(settled),
             protection=guard,
             parts=parts_of(settled),
             states=states_of(settled),
-            bill=_bill(settled, guard),
+            bill=(*candidate.bill, *guard.bill),
         )
 
     def _limit(self, scenario: Scenario, candidate: CandidateEstimate, guard: CandidateProtection) -> str:
@@ -334,13 +308,6 @@ class SystemSearch:
 def _refused_row(stack: Stack, candidate: CandidateEstimate) -> SystemRow:
     """Return the row of a stack without a candidate that runs."""
     return SystemRow(stack, FAMILY_BY_MEMORY[load_variant("systems", stack.system).memory], reason=candidate.problem)
-
-
-def _bill(settled: Settled, guard: CandidateProtection) -> tuple[tuple[str, float | None], ...]:
-    """Return the price of each device of a machine, by title, and of its protection."""
-    devices = powered_devices(settled.scenario.system, settled.scenario.machine).values()
-    device_prices = tuple((device.title, device.price) for device in devices if device.price != 0)
-    return device_prices + (((f"For {load_variant('protections', guard.name).title}", guard.price),) if guard.price else ())
 
 
 def _no_part_sentence(knob: str) -> str:

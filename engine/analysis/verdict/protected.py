@@ -15,6 +15,7 @@ from ...campaign.simulate import campaign_terms, checkpoint_period
 from ...errors import BadKnob, CannotRun
 from ...faults.fault import Hazard
 from ...hardware.hosts import host_channels
+from ...hardware.money.bill import BillItem
 from ...insight.running_costs import room_watts
 from ...registry import all_variants, load_variant
 from ...scenario.scenario import Scenario, with_values
@@ -38,6 +39,7 @@ class CandidateProtection(NamedTuple):
     worst_fault: name of the worst fault, None without one.
     price: USD of the protection, None without a published price.
     watts: power of the protection at the room's meter [W].
+    bill: the storage that it needs.
     """
 
     name: str = NO_PROTECTION
@@ -47,6 +49,7 @@ class CandidateProtection(NamedTuple):
     worst_fault: str | None = None
     price: float | None = 0.0
     watts: float = 0.0
+    bill: tuple[BillItem, ...] = ()
 
     def add_to(self, candidate: CandidateEstimate) -> CandidateEstimate:
         """Return the candidate with the price and power of its protection added."""
@@ -118,4 +121,5 @@ def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazard
         expectation.worst_fault,
         expectation.price,
         watts,
+        expectation.bill,
     )

@@ -22,9 +22,7 @@ def best_protected(candidates: Candidates, aim: Aim, stack: Stack, max_candidate
     At most `max_candidates` are tried. At least one candidate must be able to run.
     """
     ranked_candidates = [
-        (aim.rank(candidate), setting, candidate)
-        for (named, setting), candidate in candidates.estimates.items()
-        if named == stack and not candidate.problem
+        (aim.rank(candidate), setting, candidate) for setting, candidate in candidates.known(stack) if not candidate.problem
     ]
     ranked_candidates.sort(key=lambda ranked: ranked[0])
     best_protection: tuple[Rank, Setting, CandidateProtection] | None = None
@@ -57,8 +55,8 @@ def _protections(
 
 def _min_objective(aim: Aim, candidate: CandidateEstimate) -> float:
     """Return a lower bound of a candidate's objective under any protection."""
-    cost = aim.cost(candidate)
-    if aim.objective == "cost":
+    if aim.objective in ("cost", "month"):
+        cost = aim.cost(candidate) if aim.objective == "cost" else aim.month(candidate)
         return cost.capital if cost else inf
     return aim.objective_value(candidate) if aim.objective in ("capital", "time") else 0.0
 

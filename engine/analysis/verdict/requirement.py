@@ -3,18 +3,38 @@
 Limits are on speed, budget, and the loss by a failure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ...core.figures import exact
 from ...errors import BadInput, nearest_hint
 from ...registry import variant_names
 from ...units import DAY, MS
 
-Objective = Literal["cost", "capital", "energy", "time"]
+Objective = Literal["cost", "month", "capital", "energy", "time"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+
+
+class ObjectiveWords(NamedTuple):
+    """Words for an objective.
+
+    amount: the quantity. better: what a machine with less of it is.
+    """
+
+    amount: str
+    better: str
+
+
+WORDS: Mapping[str, ObjectiveWords] = {
+    "cost": ObjectiveWords("cost a sample", "cheaper"),
+    "month": ObjectiveWords("cost a month", "cheaper"),
+    "capital": ObjectiveWords("price", "cheaper"),
+    "energy": ObjectiveWords("energy a sample", "more frugal"),
+    "time": ObjectiveWords("time a sample", "faster"),
+}
+
 LIMITS = ("throughput", "step-ms", "as", "days", "budget")
 NO_LOSS = "nothing"
 MAX_AMOUNT = 1e18
@@ -65,6 +85,11 @@ class Requirement:
         if self.lost_batches is not None:
             return NO_LOSS if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
         return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
+
+    @property
+    def is_of_speed(self) -> bool:
+        """Whether a throughput or a date is asked for."""
+        return (self.throughput, self.step_ms, self.as_fast_as, self.days) != (None,) * 4
 
     def min_throughput(self, batch_size: int) -> float:
         """Return the least samples/s, without faults, that meet the requirement; 0 for no limit."""

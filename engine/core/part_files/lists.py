@@ -6,11 +6,12 @@ An entry is KIND/NAME:NUMBER, such as gpu/a100-80:16. Entries are separated by '
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from ...errors import BadKnob, nearest_hint
 from ...registry import all_variants
+from ..arithmetic import total
 from ..catalog import KINDS, AnyPart, PartNames, part_names_of
 from ..figures import exact
 from .known import DIGEST_SEPARATOR, OwnPart, find_part
@@ -123,6 +124,16 @@ def _order(entry: PartEntry) -> tuple[str, ...]:
 def bare_name(name: str) -> str:
     """Return a part's name without the digest of its file."""
     return name.partition(DIGEST_SEPARATOR)[0]
+
+
+def owned_count(text: str, kind: str, part: str) -> float:
+    """Return how many of a part are owned; infinite for an entry without a number."""
+    return float(total(inf if entry.number is None else entry.number for entry in read_entries(text) if entry.names(kind, part)))
+
+
+def owns(text: str, kind: str, part: str, count: float = 1) -> bool:
+    """Return whether a list of owned parts has so many of a part."""
+    return bool(text) and owned_count(text, kind, part) >= count
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...core.arithmetic import total
 from ...core.constants import Constant
-from ...core.part_files.lists import read_entries
+from ...core.part_files.lists import owned_count
 from ...registry import load_variant
 from ...scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
 from ..device import Device, DeviceKind
@@ -52,14 +52,12 @@ def with_owned_parts(machine: MachineKnobs, bill: Iterable[BillItem], before: It
 
     before: the bill of devices that take parts first, where the number of owned parts is limited.
     """
-    entries, taken = read_entries(machine.owned_parts), list(before)
+    taken = list(before)
     marked: list[BillItem] = []
     for item in bill:
-        of_part = [entry.number for entry in entries if entry.names(item.kind, item.part)]
-        limits = [number for number in of_part if number is not None]
         used = total(other.count for other in taken if (other.kind, other.part, other.key) == (item.kind, item.part, item.key))
-        left = item.count if len(limits) < len(of_part) else max(total(limits) - used, 0.0)
-        marked.append(replace(item, owned=min(item.count, left)) if of_part else item)
+        left = max(owned_count(machine.owned_parts, item.kind, item.part) - used, 0.0)
+        marked.append(replace(item, owned=min(item.count, left)))
     return tuple(marked)
 
 

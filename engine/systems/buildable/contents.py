@@ -4,11 +4,12 @@ A machine is settled when all its sizes are chosen.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ...core import catalog
+from ...core.catalog import availability
 from ...core.part_files.known import DIGEST_SEPARATOR
+from ...core.part_files.lists import owns
 from ...hardware.device import expanders, nodes
 from ...hardware.devices import gatherer, remote
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, chassis_in_node
@@ -72,13 +73,17 @@ def states_of(settled: Settled) -> Mapping[str, str]:
     """Return whether each part of a machine can be bought, by the part's name.
 
     DIMMs are named by their grade. A state is "on sale", "announced", "discontinued" or "research"; it is "unknown" if a user's
-    own part does not state it.
+    own part does not state it. Parts that are owned in full need not be bought, and are left out.
     """
-    return {
-        label.removeprefix(f"{piece.size} "): catalog.availability(piece.kind, piece.name).state
-        for label, piece in _labelled(settled)
-        if piece.kind
-    }
+    machine = settled.scenario.machine
+    return {name: availability(piece.kind, piece.name).state for name, piece in _bought(machine, _labelled(settled))}
+
+
+def _bought(machine: MachineKnobs, labelled: Iterable[tuple[str, Piece]]) -> Iterator[tuple[str, Piece]]:
+    """Yield the pieces of the catalogue that must be bought, with their names without sizes."""
+    for label, piece in labelled:
+        if piece.kind and not owns(machine.owned_parts, piece.kind, piece.name, piece.number):
+            yield label.removeprefix(f"{piece.size} "), piece
 
 
 def _labelled(settled: Settled) -> Iterator[tuple[str, Piece]]:

@@ -10,7 +10,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide, verdicts
+from engine.analysis.verdict.decide import SystemSearch, Verdict, decide, verdicts
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.asked import link_of, read_question
 from engine.analysis.verdict.report.content import verdict_content
 from engine.analysis.verdict.report.sentences import headline, notes, reason_sentence, row_title

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemSearch, Verdict, decide
 from engine.analysis.verdict.outlook import axes, territory
 from engine.analysis.verdict.outlook.bands import verdict_bands
 from engine.analysis.verdict.outlook.outlook import Outlook
 from engine.analysis.verdict.outlook.shortlist import NO_WINNER, Settings, Winner, shortlist
 from engine.analysis.verdict.outlook.tipping import tipping_points
 from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, VariedCase, usual_cases, vary_question
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.content import verdict_content
 from engine.analysis.verdict.report.sentences import (
     draw_share_sentence,

@@ -11,11 +11,12 @@ from engine.analysis.verdict import candidates, families, protection_search, sea
 from engine.analysis.verdict.aim import CANNOT_RUN, MEETS, MISSES, NO_PRICE, Aim
 from engine.analysis.verdict.allowed import AllowedParts, narrow_parts
 from engine.analysis.verdict.candidates import CandidateEstimate, Candidates
-from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion
+from engine.analysis.verdict.decide import SystemRow, Verdict
 from engine.analysis.verdict.outlook import territory
 from engine.analysis.verdict.outlook.bands import _winner
 from engine.analysis.verdict.outlook.shortlist import NO_WINNER, leaders
 from engine.analysis.verdict.protected import CandidateProtection
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.space import GPU, GPUS, GPUS_PER_NODE
 from engine.analysis.verdict.stacks import Stack
@@ -181,15 +182,15 @@ def test_of_protections_of_about_one_cost_the_one_that_loses_less_is_taken(
     assert protection_search._beats(rank, guards[0], other_rank, guards[1]) == beats
 
 
-@each(("objective", "bound"), [("cost", None), ("capital", 1000.0), ("time", 0.25), ("energy", 0.0)])
+@each(("objective", "bound"), [("cost", None), ("month", None), ("capital", 1000.0), ("time", 0.25), ("energy", 0.0)])
 def test_no_protection_makes_a_candidate_better_than_its_bound(objective: str, bound: float | None) -> None:
     asked = aim(objective=objective)
     found = protection_search._min_objective(asked, RUNS)
-    cost = asked.cost(RUNS)
+    cost = asked.money(RUNS)
     assert found == (cost.capital if bound is None and cost else bound)
     for guard in (CandidateProtection(), CandidateProtection(share=0.9, price=1.0, watts=1.0)):
         assert found <= asked.objective_value(RUNS, guard)
-    assert objective != "cost" or protection_search._min_objective(asked, RUNS._replace(capital=None)) == inf
+    assert objective not in ("cost", "month") or protection_search._min_objective(asked, RUNS._replace(capital=None)) == inf
 
 
 @each(

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
-from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemRow, Verdict, decide
 from engine.analysis.verdict.families import CACHED_DRAM, DRIVES, HBM, HOST, PERSISTENT
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.sentences import notes, unavailable_sentence
 from engine.analysis.verdict.requirement import Objective, read_requirement
 from engine.analysis.verdict.stacks import SoftwareChoice

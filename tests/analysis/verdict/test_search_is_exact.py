@@ -16,7 +16,8 @@ import pytest
 from engine.analysis.verdict import decide as deciding
 from engine.analysis.verdict.allowed import AllowedParts
 from engine.analysis.verdict.candidates import Setting
-from engine.analysis.verdict.decide import SystemRow, SystemSearch, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemRow, SystemSearch, decide
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.requirement import OBJECTIVES
 from engine.analysis.verdict.search import search
 from engine.analysis.verdict.space import CACHE_SHARE, GPUS, GPUS_PER_NODE, SHARDING, Stops, space_of

@@ -5,9 +5,10 @@ from random import Random
 import pytest
 
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.decide import SystemRow, SystemSearch, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemRow, SystemSearch, Verdict, decide
 from engine.analysis.verdict.outlook.bands import verdict_bands
 from engine.analysis.verdict.outlook.shortlist import leaders_by_software
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.asked import link_of, read_question
 from engine.analysis.verdict.report.content import verdict_content
 from engine.analysis.verdict.report.sentences import headline

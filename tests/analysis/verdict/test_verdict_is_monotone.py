@@ -9,7 +9,8 @@ import pytest
 
 from engine.analysis.verdict import decide as deciding
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
-from engine.analysis.verdict.decide import VerdictQuestion, decide
+from engine.analysis.verdict.decide import decide
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.requirement import Requirement
 from engine.analysis.verdict.stacks import SoftwareChoice, stacks
 from engine.scenario.scenario import Scenario, with_values

@@ -147,7 +147,7 @@ def test_running_costs_follow_from_watts_in_the_room_and_from_the_price(level):
     assert found.kwh_month == pytest.approx(watts * 730 / 1000)
     assert found.electricity_month == pytest.approx(0.081 * found.kwh_month)
     assert found.capital == r[DOLLARS]
-    assert found.per_billion_samples == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 365.25 * 24))
+    assert found.per_billion_samples == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 12 * 730))
 
 
 def test_fans_of_a_server_draw_their_share_of_what_a_node_draws():

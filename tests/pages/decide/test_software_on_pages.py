@@ -7,10 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.decide import TIE_FACTOR, Verdict, VerdictQuestion, verdicts
+from engine.analysis.verdict.decide import TIE_FACTOR, Verdict, verdicts
 from engine.analysis.verdict.outlook.bands import CostBand, VerdictBands
 from engine.analysis.verdict.outlook.shortlist import winner
 from engine.analysis.verdict.outlook.variants import VariedCase
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.stacks import SoftwareChoice
 from engine.hardware.software import EXISTING, STATE_WORDS
 from engine.scenario.presets import preset

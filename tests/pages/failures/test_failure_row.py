@@ -117,7 +117,7 @@ def test_hours_and_usd_by_hand():
     hours = 730 * (1 - useful)
     assert month.hours(month.chosen_loss.share.total) == pytest.approx(hours, rel=1e-3)
     watts = room_watts(result.scenario, result.results["Energy per batch [J]"] / step)
-    an_hour = result.results["Capital cost [USD]"] / (5 * 365.25 * 24) + watts / 1e3 * 0.081
+    an_hour = result.results["Capital cost [USD]"] / (5 * 12 * 730) + watts / 1e3 * 0.081
     assert month.usd(month.chosen_loss.share.total) == pytest.approx(hours * an_hour, rel=1e-3)
     assert month.chosen_loss.share.protection == pytest.approx(pause / cycle, rel=1e-6)
     assert losses.cost_of_failure(month.chosen_loss, month.hazards) == pytest.approx(cycle / 2 + down, rel=0.01)

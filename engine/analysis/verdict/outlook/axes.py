@@ -14,7 +14,7 @@ from ....scenario.machine import YEARS
 from ....scenario.scenario import DIM, PROJECTION, ROW_KNOBS, Scenario, per_table, projection_dim, with_values
 from ....systems.traffic import table_bytes
 from ....units import GB, HOUR
-from ..decide import PRICES
+from ..question import PRICES
 
 Scaled = tuple[tuple[str, float], ...]
 

@@ -12,10 +12,11 @@ from typing import Any
 from ....hardware.device import nodes
 from ..aim import CANNOT_RUN, MEETS, Rank
 from ..candidates import Setting
-from ..decide import TIE_FACTOR, SystemRow, SystemSearch, VerdictQuestion, plainness_key
+from ..decide import TIE_FACTOR, SystemRow, SystemSearch, plainness_key
 from ..families import family_of
 from ..protected import CandidateProtection
 from ..protection_search import MAX_PROTECTED_QUICKLY, best_protected
+from ..question import VerdictQuestion
 from ..space import CACHE_SHARE, GPU, GPUS, HOT_ROWS, SERVERS
 from ..stacks import Stack, allowed_stacks
 
@@ -36,7 +37,7 @@ class Winner:
     capital: USD, None without a price.
     throughput: samples/s.
     nodes: number of nodes.
-    cost: USD a billion samples, None without a price.
+    cost: USD a billion samples, or a month where that is minimised; None without a price.
     """
 
     stack: Stack | None
@@ -114,8 +115,8 @@ def leaders_by_software(rows: Sequence[SystemRow]) -> list[SystemRow]:
 def _settings(search: SystemSearch, stack: Stack, gpus: Collection[str]) -> tuple[Setting, ...]:
     """Return the best setting of each tried count of GPUs or servers; of several that cannot run, the first."""
     best_by_count: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
-    for (named, setting), candidate in search.candidates.estimates.items():
-        if named == stack and dict(setting).get(GPU) in (None, *gpus):
+    for setting, candidate in search.candidates.known(stack):
+        if dict(setting).get(GPU) in (None, *gpus):
             knobs, rank = dict(setting), search.aim.rank(candidate)
             key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
             if key not in best_by_count or rank < best_by_count[key][0]:
@@ -154,7 +155,7 @@ def _best_machine(search: SystemSearch, stack: Stack, settings: Sequence[Setting
     protected_candidate, settled = guard.add_to(candidate), candidate.settled
     if settled is None:
         return replace(NO_WINNER, stack=stack)
-    throughput, cost = aim.batch_size / candidate.step, aim.cost(candidate, guard)
+    throughput, cost = aim.batch_size / candidate.step, aim.money(candidate, guard)
     return Winner(
         stack,
         family_of(settled),

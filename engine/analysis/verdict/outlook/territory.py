@@ -11,7 +11,7 @@ from ....errors import EmberpoolError
 from ....scenario.scenario import Scenario
 from ....systems.kernels.densest import of_other_tables
 from ..candidates import Setting
-from ..decide import VerdictQuestion
+from ..question import VerdictQuestion
 from ..space import KERNEL
 from .axes import AXES
 from .shortlist import NO_WINNER, Settings, Winner, winner

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from ..decide import VerdictQuestion
+from ..question import VerdictQuestion
 from .shortlist import Settings
 from .variants import QUANTITIES, VariedCase, VariedQuantity, vary_question
 

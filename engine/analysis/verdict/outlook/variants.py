@@ -12,7 +12,7 @@ from ....faults.fault import class_mtbf
 from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ....systems.traffic import table_bytes
 from ....units import GB, HOUR
-from ..decide import VerdictQuestion
+from ..question import VerdictQuestion
 from .axes import scaled_lookups
 from .shortlist import NO_WINNER, Settings, Winner, winner
 

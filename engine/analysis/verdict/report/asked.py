@@ -10,7 +10,7 @@ from ....scenario.scenario import Scenario, with_values
 from ....sweep import links
 from ....sweep.questions import LinkQuestions
 from ..allowed import ON_SALE, AllowedParts
-from ..decide import PRICES, VerdictQuestion
+from ..question import PRICES, VerdictQuestion
 from ..requirement import OBJECTIVES, read_requirement
 from ..stacks import EXISTS, SoftwareChoice
 

@@ -9,15 +9,17 @@ from ....insight.quantities import POWER, number
 from ....scenario import knobs
 from ....scenario.scenario import KNOBS
 from ....sweep import links
-from ..decide import PRICES, SystemRow, Verdict
+from ..decide import SystemRow, Verdict
 from ..outlook.axes import AXES
 from ..outlook.outlook import NO_OUTLOOK, Outlook
 from ..outlook.shortlist import Winner
 from ..outlook.territory import Territory
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import VariedCase
+from ..question import PRICES
 from ..stacks import FRAMEWORK, SoftwareChoice
 from .asked import link_of
+from .bill import bill_content, bill_text, split_content
 from .sentences import headline, inputs_sentence, notes, reason_sentence
 from .software import loop_sentence, model_choice_sentence, other_software_sentence, software_state, unwritten_sentence
 
@@ -35,7 +37,7 @@ def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) 
         "link": link_of(question, base),
         "model_version": version.MODEL,
         "requirement": {"require": list(requirement.texts), "lose": requirement.loss_text},
-        "objective": question.objective,
+        "objective": question.objective_in_force,
         "parts": list(question.parts.words),
         "software": question.software.text,
         "precision": question.layers or None,
@@ -120,7 +122,7 @@ def row_content(
     row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK, choice: SoftwareChoice = DEFAULT_CHOICE
 ) -> dict[str, Any]:
     """Return a row as a JSON-ready object; a value that the row lacks is null."""
-    results, cost = row.result.results if row.result else {}, row.cost
+    results = row.result.results if row.result else {}
     guard = row.protection
     loss = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
@@ -138,12 +140,11 @@ def row_content(
         "link": links.link(row.scenario, base) if row.scenario else None,
         "protection": guard.name if row.result else None,
         "capital_usd": row.capital,
-        "usd_per_billion_useful_samples": _finite(cost.total if cost else None),
-        "split": {
-            "capital": _finite(cost.capital if cost else None),
-            "electricity": _finite(cost.electricity if cost else None),
-            "lost_to_failures": _finite(cost.failures if cost else None),
-        },
+        "usd_per_billion_useful_samples": _finite(row.cost.total if row.cost else None),
+        "split": split_content(row.cost),
+        "usd_per_month": _finite(row.month.total if row.month else None),
+        "month": split_content(row.month),
+        "bill": bill_content(row.bill),
         "throughput": results.get("Throughput [samples/s]"),
         "step_ms": results.get("Step time [ms]"),
         "watts": results.get("Average power [W]"),  # at machine.energy_level, as `run` gives it
@@ -159,7 +160,7 @@ def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
     flat_rows = []
     for row in (*verdict.rows, *verdict.unwritten):
         full_row = row_content(row, base, choice=verdict.question.software)
-        flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)}
+        flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)} | {"bill": bill_text(row.bill)}
         machine = " + ".join(f"{count} x {name}" for name, count in full_row["machine"].items())
         flat_rows.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})
     return flat_rows

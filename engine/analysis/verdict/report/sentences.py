@@ -6,19 +6,21 @@ from math import inf
 from ....core import figures
 from ....core.arithmetic import total
 from ....hardware.framework import agreement_sentences
-from ....insight.running_costs import price_note, price_unit, running_cost_unit
+from ....insight.running_costs import price_note
 from ....registry import load_variant
 from ....scenario.machine import HOURS
 from ....scenario.scenario import per_table
 from ....systems.kernels.in_force import title_of
-from ..decide import TIE_FACTOR, SystemRow, Verdict, VerdictQuestion
+from ..decide import TIE_FACTOR, SystemRow, Verdict
 from ..families import CACHED_DRAM, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import MIN_SURE_SHARE, VerdictBands
 from ..outlook.tipping import TippingPoint
 from ..outlook.variants import POPULARITIES, QUANTITIES, VariedCase
 from ..protected import NO_PROTECTION
-from ..requirement import Requirement
+from ..question import VerdictQuestion
+from ..requirement import WORDS, Requirement
 from ..stacks import SoftwareChoice, Stack
+from .bill import billion_words, month_words, price_words
 from .software import SAME, software_words, stack_title, state_sentence
 
 FAMILY_ADVICE: Mapping[str, str] = {
@@ -30,9 +32,9 @@ FAMILY_ADVICE: Mapping[str, str] = {
     DRIVES: "Keep the tables on drives",
     SERVERS: "Keep the tables on embedding servers",
 }
+MONEY_SUBJECTS = {"cost": "A billion samples cost", "month": "A month costs", "capital": "The machine costs"}
 NO_MACHINE = "no machine that meets what is asked"
 MIN_DRAW_SHARE = 0.01  # share of draws; a smaller share is not reported
-OBJECTIVE_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
 
 
 def inputs_sentence(question: VerdictQuestion) -> str:
@@ -106,15 +108,11 @@ def _spread(number: int, name: str, nodes: int) -> str:
 
 
 def cost_words(row: SystemRow) -> str:
-    """Return words for a machine's price and for the cost of a billion samples.
-
-    Both have the year of the dollars.
-    """
+    """Return words for a machine's speed, price and month, with the year of the dollars."""
     if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
     pace = row.result.results["Throughput [samples/s]"] if row.result else None
-    cost = f"{figures.figure(row.cost.total, running_cost_unit(row.scenario))} a billion samples"
-    return f"{figures.figure(pace or 0.0, 'samples/s')} for {figures.figure(row.capital, price_unit(row.scenario))}, {cost}"
+    return f"{figures.figure(pace or 0.0, 'samples/s')} for {price_words(row)}; {month_words(row)}"
 
 
 def headline(verdict: Verdict) -> str:
@@ -124,7 +122,21 @@ def headline(verdict: Verdict) -> str:
         return _no_machine_sentence(verdict)
     machine = f"{machine_words(best_row)}{protection_words(best_row)}"
     software = software_words(best_row, verdict.question.software)
-    return f"{FAMILY_ADVICE[best_row.family]}: {row_title(best_row)} on {machine}, {software}; {cost_words(best_row)}."
+    costs = cost_words(best_row)
+    if not verdict.question.requirement.is_of_speed and (billion := billion_words(best_row)):
+        costs = f"{costs}, {billion}"
+    return f"{FAMILY_ADVICE[best_row.family]}: {row_title(best_row)} on {machine}, {software}; {costs}."
+
+
+def full_use_sentence(verdict: Verdict) -> str:
+    """Return a sentence on a sample's cost at full use.
+
+    Return "" where no speed is asked for.
+    """
+    best_row = verdict.best_row
+    if best_row is None or not verdict.question.requirement.is_of_speed or not (billion := billion_words(best_row)):
+        return ""
+    return f"At full use it costs {billion}; samples beyond those asked for are counted as worth nothing."
 
 
 def protection_words(row: SystemRow) -> str:
@@ -153,10 +165,10 @@ def reason_sentence(verdict: Verdict) -> str:
     if not next_row.meets:
         return f"{tie_sentence}No other family meets the requirement; the nearest is {next_row.family}: {next_row.reason}"
     ratio = next_row.objective_value / best_row.objective_value if best_row.objective_value else inf
-    objective_word = OBJECTIVE_WORDS[verdict.question.objective]
+    objective_word = WORDS[verdict.question.objective_in_force].amount
     sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.times(ratio)} the {objective_word}"
     price_ratio, speed_ratio = _ratio(next_row.capital, best_row.capital), best_row.step / next_row.step
-    if verdict.question.objective == "cost" and price_ratio:
+    if verdict.question.objective_in_force in ("cost", "month") and price_ratio:
         price_words, speed_words = _ratio_words(price_ratio, "as much", "less"), _ratio_words(speed_ratio, "as fast", "slower")
         sentence += f": its machine costs {price_words} and trains {speed_words}"
     return f"{sentence}."
@@ -192,10 +204,8 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
     )
     sentence += f"; else {rival_text}." if rival_text else "."
     best_band = bands.rows.get(best_row.stack)
-    if best_band and verdict.question.objective == "cost":
-        sentence += (
-            f" A billion samples cost {figures.figure(best_band.low)} to {figures.figure(best_band.high, 'USD')} in 9 of 10."
-        )
+    if best_band and (subject := MONEY_SUBJECTS.get(verdict.question.objective_in_force)):
+        sentence += f" {subject} {figures.figure(best_band.low)} to {figures.figure(best_band.high, 'USD')} in 9 of 10."
     return (
         (f"A tie. {sentence} Prices and rates within their plausible ranges decide which machine is the best.")
         if share < MIN_SURE_SHARE
@@ -219,7 +229,8 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     )
     ends = (figures.times(1.0 if abs(ratio - 1) < SAME else ratio) for ratio in (min_ratio, max_ratio))
     times = " to ".join(dict.fromkeys(ends)).replace(" times to", " to")
-    spread = f"under the other popularities the cheapest machine has {times} the {OBJECTIVE_WORDS[verdict.question.objective]}"
+    amount = WORDS[verdict.question.objective_in_force].amount
+    spread = f"under the other popularities the cheapest machine has {times} the {amount}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:
         if case.winner.family != best_row.family:
@@ -242,7 +253,7 @@ def unpriced_sentence(verdict: Verdict) -> str:
     The GPU of the scenario is named as such. Return "" without such GPUs.
     """
     gpu, names = verdict.question.base.machine.gpu, ", ".join(verdict.unpriced)
-    own = f" {gpu} is the GPU of the scenario: machine.assume can give a price." if gpu in verdict.unpriced else ""
+    own = f" {gpu} is the GPU of the scenario: machine.quotes can give a price." if gpu in verdict.unpriced else ""
     return f"Left out, because they have no published price: {names}.{own}" if verdict.unpriced else ""
 
 
@@ -322,7 +333,7 @@ def ties_sentence(verdict: Verdict) -> str:
         if load_variant("systems", better[0].system).confidence != "source"
         else "of more kinds of parts"
     )
-    objective_word = OBJECTIVE_WORDS[verdict.question.objective]
+    objective_word = WORDS[verdict.question.objective_in_force].amount
     verb, saving = "have" if len(better) > 1 else "has", figures.percent(max_saving)
     return f"{names} {verb} up to {saving} less {objective_word}, a tie, but {reason}."
 

@@ -19,6 +19,7 @@ from ....units import MS
 from ..decide import TIE_FACTOR, SystemRow, Verdict
 from ..outlook.bands import VerdictBands
 from ..outlook.shortlist import leaders_by_software
+from ..requirement import WORDS
 from ..stacks import FRAMEWORK, SoftwareChoice, Stack
 
 LARGE_LOOP_SHARE, ALL_LOOP_SHARE = 1 / 3, 0.8  # of a step: the answer speaks of the loop, and says that it decides
@@ -176,18 +177,17 @@ def other_software_sentence(verdict: Verdict, bands: VerdictBands | None = None)
             ratio = row.objective_value / best_row.objective_value
             words = "the same" if abs(ratio - 1) < SAME else figures.times(ratio)
             texts.append(f"{software_title(row, choice)} {words}{_band_words(row, bands, verdict)}")
-    measure = {"cost": "the cost a sample", "capital": "the price", "energy": "the energy a sample", "time": "the time a sample"}
-    return (
-        f"By other software, at its best machine, {measure[verdict.question.objective]} is: {', '.join(texts)}." if texts else ""
-    )
+    amount = WORDS[verdict.question.objective_in_force].amount
+    return f"By other software, at its best machine, the {amount} is: {', '.join(texts)}." if texts else ""
 
 
 def _band_words(row: SystemRow, bands: VerdictBands | None, verdict: Verdict) -> str:
     """Return the band of a row in words, such as " (1.2 to 2.6 USD)"; "" if it is not known."""
     band = bands.rows.get(row.stack) if bands else None
-    if band is None or verdict.question.objective != "cost":
+    unit = {"cost": "USD a billion", "month": "USD a month"}.get(verdict.question.objective_in_force)
+    if band is None or unit is None:
         return ""
-    return f" ({figures.figure(band.low)} to {figures.figure(band.high, 'USD')} a billion)"
+    return f" ({figures.figure(band.low)} to {figures.figure(band.high, unit)})"
 
 
 def unwritten_sentence(verdict: Verdict) -> str:
@@ -205,6 +205,6 @@ def unwritten_sentence(verdict: Verdict) -> str:
     ratio = best_row.objective_value / row.objective_value if row.objective_value else 1.0
     if ratio <= TIE_FACTOR:
         return ""
-    word = {"cost": "cheaper", "capital": "cheaper", "energy": "more frugal", "time": "faster"}[verdict.question.objective]
+    word = WORDS[verdict.question.objective_in_force].better
     code = "of it there is a paper's code alone" if row.stack.state == "paper code" else "its software would have to be written"
     return f"{title} would be {figures.times(ratio)} {word}; {code}."
