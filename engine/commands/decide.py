@@ -13,6 +13,7 @@ from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
 from ..analysis.verdict.question import VerdictQuestion
 from ..analysis.verdict.report.asked import link_of, read_question
 from ..analysis.verdict.report.content import verdict_content, verdict_table
+from ..analysis.verdict.report.rent import rent_sentence
 from ..analysis.verdict.report.sentences import (
     draw_share_sentence,
     full_use_sentence,
@@ -158,7 +159,7 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     others = (other_software_sentence(verdict, verdict_outlook.bands), unwritten_sentence(verdict))
     lines = [
         *filter(None, (model_choice, headline(verdict), full_use_sentence(verdict), loop, reason_sentence(verdict), sure)),
-        *filter(None, (*others, unstruck_words(verdict))),
+        *filter(None, (*others, unstruck_words(verdict), rent_sentence(best_row) if best_row else "")),
         "",
         HEAD,
         *(_line(row, verdict.question.software) for row in verdict.rows),

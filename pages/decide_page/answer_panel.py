@@ -9,6 +9,7 @@ from engine.analysis.enough.question import baseline_of
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.variants import VariedCase
+from engine.analysis.verdict.report.rent import rent_sentence
 from engine.analysis.verdict.report.sentences import (
     draw_share_sentence,
     headline,
@@ -109,6 +110,8 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
             *(agreement_sentences(best_row.scenario.machine) if best_row.scenario is not None else ()),
         ]
     st.caption(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in sentences if sentence))
+    if best_row and (rent_note := rent_sentence(best_row)):
+        st.caption(escape_markdown(rent_note, most=MAX_LETTERS))
 
 
 def _open_in_design(scenario: Scenario) -> None:

@@ -17,6 +17,7 @@ OWN = {
     "engine/core/process.py": "limits of the system",
     "engine/faults/catalog.py": "shipped faults",
     "engine/faults/fault.py": "shipped rates",
+    "engine/insight/rents.py": "shipped rents",
     "engine/measure/machine_limits.py": "limits of the system",
     "engine/measure/numa_nodes.py": "nodes of the system",
     "engine/measure/power.py": "counters of the system",

@@ -66,6 +66,16 @@ def test_a_press_opens_the_machine_in_design(few: None, monkeypatch: pytest.Monk
     assert not app.exception and app.session_state["scenario"].machine.host == "amx-2023"
 
 
+def test_the_rent_of_the_verdict_s_gpus_is_a_line_below_the_answer(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.SOME", ("all-hbm",))
+    for gpu, lines in (("h100-sxm", 1), ("h100-pcie", 0)):
+        app = apps.opened("decide", QUERY | {"parts": f"gpu={gpu},host=amx-2023"})
+        apps.ANSWERS.found()
+        app.run()
+        said = [caption.value for caption in app.caption if caption.value.startswith("Rented on demand at")]
+        assert not app.exception and len(said) == lines and all("buying pays after" in line for line in said)
+
+
 def test_what_cannot_be_asked_is_said_in_the_answer_s_box_and_nothing_else_is_lost(few: None) -> None:
     app = apps.opened("decide", {"preset": "tiny"})
     app.selectbox(key=form.REQUIREMENT).set_value("throughput").run()

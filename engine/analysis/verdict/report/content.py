@@ -20,6 +20,7 @@ from ..question import PRICES
 from ..stacks import FRAMEWORK, SoftwareChoice
 from .asked import link_of
 from .bill import bill_content, bill_text, split_content
+from .rent import rent_content
 from .sentences import headline, inputs_sentence, notes, reason_sentence
 from .software import loop_sentence, model_choice_sentence, other_software_sentence, software_state, unwritten_sentence
 
@@ -50,6 +51,7 @@ def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) 
         "model_choice": (best_row and model_choice_sentence(best_row)) or None,
         "other_software": other_software_sentence(verdict, outlook.bands) or None,
         "unwritten": unwritten_sentence(verdict) or None,
+        "buy_against_rent": best_row and rent_content(best_row),
         "notes": list(notes(verdict)),
         "verdict": None if best_row is None else row_content(best_row, base, outlook, question.software),
         "rows": [row_content(row, base, outlook, question.software) for row in (*verdict.rows, *verdict.unwritten)],
