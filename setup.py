@@ -5,5 +5,9 @@ from setuptools import find_packages, setup
 setup(
     packages=["emberpool", "emberpool.presets", *(f"emberpool.{name}" for name in find_packages(include=["engine", "engine.*"]))],
     package_dir={"emberpool": "emberpool", "emberpool.presets": "presets", "emberpool.engine": "engine"},
-    package_data={"emberpool": ["py.typed"], "emberpool.presets": ["*"], "emberpool.engine": ["**/*.toml", "**/*.json*", "**/*.csv"]},
+    package_data={
+        "emberpool": ["py.typed"],
+        "emberpool.presets": ["*"],
+        "emberpool.engine": ["**/*.toml", "**/*.json*", "**/*.csv"],
+    },
 )

@@ -169,7 +169,8 @@ def decide(
 ) -> dict[str, Any]:
     """Decide which machine to buy; return sentence, verdict and rows as a dictionary.
 
-    `require` has one limit or several, as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD.
+    `require` has one limit or several, as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD,
+    weeks=N (of delivery).
     A knob that names a part, such as gpu, allows no other part of the same kind. `software` is exists, any (also software that
     would have to be written), a name or ms=N; `precision` is that of the layers.
 

@@ -60,7 +60,7 @@ def add(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES or budget=USD; can be repeated",
+        help="throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD or weeks=N; can be repeated",
     )
     parser.add_argument("--lose", metavar="MOST", help="what a failure may lose: nothing, batches=N or minutes=N")
     parser.add_argument("--objective", choices=OBJECTIVES, help="what is to be least (cost: USD a billion samples that count)")

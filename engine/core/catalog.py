@@ -22,8 +22,8 @@ from .part_files import curves, known, plausible
 from .part_files.curves import CURVE, LatencyPoints
 from .part_files.folder import NO_FOLDER, PartsFolder, ShippedParts, parsed, read_folder
 from .part_files.known import DIGEST_SEPARATOR, REFERENCE, OwnPart
+from .part_files.supply import check_supply, supply_tables
 from .part_files.tables import (
-    AVAILABILITY,
     FORM,
     SOURCED_VALUE_KEYS,
     STATES,
@@ -139,11 +139,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
         quantities = {quantity.key: quantity for quantity in self.all_quantities()}
-        heads = (*self._texts, AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
-        check_keys(path, "", content, (*heads, *quantities))
+        heads = (*self._texts, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
+        check_keys(path, "", content, (*supply_tables(self.kind), *heads, *quantities))
         for word in self._texts:
             checked_line(path, word, content.get(word))
-        read_availability(path, content, self.states)
+        check_supply(path, content, self.states)
         if self._forms:
             check_form(path, content, self._forms)
         for key in self._lists.keys() & content.keys():

@@ -11,6 +11,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.rent import rent_sentence
 from engine.analysis.verdict.report.sentences import (
+    delivery_words,
     draw_share_sentence,
     headline,
     headline_only_sentence,
@@ -106,6 +107,7 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
             unstruck_words(verdict),
             unpriced_sentence(verdict),
             unavailable_sentence(best_row),
+            delivery_words(verdict),
             headline_only_sentence(best_row),
             *(agreement_sentences(best_row.scenario.machine) if best_row.scenario is not None else ()),
         ]

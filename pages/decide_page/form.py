@@ -25,7 +25,7 @@ REQUIREMENT, REQUIRED_VALUE, BUDGET, LOSS, LOSS_LIMIT = (
     "decide lose",
     "decide most",
 )
-OBJECTIVE, PARTS, GPU = "decide least", "decide parts", "decide gpu"
+OBJECTIVE, PARTS, GPU, WEEKS = "decide least", "decide parts", "decide gpu", "decide weeks"
 DEFAULTS: Mapping[str, str] = {
     REQUIREMENT: "",
     REQUIRED_VALUE: "",
@@ -35,6 +35,7 @@ DEFAULTS: Mapping[str, str] = {
     OBJECTIVE: COST,
     PARTS: ON_SALE,
     GPU: "",
+    WEEKS: "",
     **software_fields.DEFAULTS,
 }
 REQUIREMENTS: Mapping[str, str] = {
@@ -44,6 +45,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "as": "as fast as",
     "days": "days for samples",
 }
+FIELD_BY_LIMIT: Mapping[str, str] = {"budget": BUDGET, "weeks": WEEKS}  # limits with a field of their own
 EXAMPLES = {"throughput": "such as 1e6", "step-ms": "such as 5", "days": "such as 7:1e12"}
 LOSSES: Mapping[str, str] = {"": "anything", "nothing": "nothing", "batches": "N batches", "minutes": "N minutes"}
 NUMBERED = ("batches", "minutes")
@@ -83,9 +85,8 @@ def questions_of(state: Mapping[str, object]) -> LinkQuestions:
     form_values = {key: str(state[stored_key(key)]) for key in DEFAULTS}
     requirement, lose = form_values[REQUIREMENT] if form_values[REQUIRED_VALUE].strip() else "", form_values[LOSS]
     lose = "" if lose in NUMBERED and not form_values[LOSS_LIMIT].strip() else lose  # without a number the loss is not limited
-    require = [f"{requirement}={form_values[REQUIRED_VALUE].strip()}"] * bool(requirement) + [
-        f"budget={form_values[BUDGET].strip()}"
-    ] * bool(form_values[BUDGET].strip())
+    require = [f"{requirement}={form_values[REQUIRED_VALUE].strip()}"] * bool(requirement)
+    require += [f"{name}={form_values[key].strip()}" for name, key in FIELD_BY_LIMIT.items() if form_values[key].strip()]
     parts = ",".join(filter(None, (form_values[PARTS], form_values[GPU] and f"gpu={form_values[GPU]}")))
     software, precision = software_fields.link_words(form_values)
     return LinkQuestions(
@@ -113,7 +114,7 @@ def set_form(questions: LinkQuestions) -> None:
     form_values = dict(DEFAULTS)
     for text in questions.require:
         name, _, amount = text.partition("=")
-        form_values |= {BUDGET: amount} if name == "budget" else {REQUIREMENT: name, REQUIRED_VALUE: amount}
+        form_values |= {FIELD_BY_LIMIT[name]: amount} if name in FIELD_BY_LIMIT else {REQUIREMENT: name, REQUIRED_VALUE: amount}
     name, _, amount = questions.lose.partition("=")
     words = [word for word in (questions.parts or ON_SALE).split(",") if word]
     gpus = [word.partition("=")[2] for word in words if word.startswith("gpu=")]
@@ -164,6 +165,7 @@ def _draw_more(refused: Mapping[str, str]) -> None:
     with st.popover("GPU, failures, prices", type="tertiary"):
         names = AllowedParts(stored_value(PARTS, ON_SALE)).parts_of_knob("gpu")
         draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
+        draw_text(WEEKS, "Needed in [weeks]", "any time")
         for path in MORE_KNOBS:
             knob_widgets.draw(KNOBS[path], refused.get(path, ""))
 

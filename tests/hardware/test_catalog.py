@@ -15,6 +15,7 @@ from engine.core import catalog
 from engine.core.constants import Confidence
 from engine.core.part_files import tables
 from engine.core.part_files.curves import CURVE
+from engine.core.part_files.supply import DELIVERY
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS, Accelerator
@@ -52,7 +53,7 @@ def shelf(tmp_path, monkeypatch):
 def constants_of(content):
     """Yield every constant of a file by name, and what other sources say of it."""
     for key, table in content.items():
-        if isinstance(table, dict) and key not in (tables.AVAILABILITY, CURVE):
+        if isinstance(table, dict) and key not in (tables.AVAILABILITY, DELIVERY, CURVE):
             yield key, table
             yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("years", {}).values())
             yield from ((key, {**one, "unit": table["unit"]}) for one in table.get("others", {}).values())

@@ -53,7 +53,7 @@ def text_of(content, kind="gpu", name="mine", given=None):
 def test_a_link_opens_elsewhere_with_the_same_key_and_the_same_numbers(folder):
     scenario = made(folder)
     found, text = estimate(scenario).results, link(scenario)
-    assert len(text) < MOST_CHARACTERS * 0.6
+    assert len(text) < MOST_CHARACTERS * 0.65
     folder.elsewhere()
     opened = open_link(text)
     assert opened.scenario == scenario and key(opened.scenario, "full") == key(scenario, "full")

@@ -9,6 +9,7 @@ from ...insight.running_costs import BILLION, training_cost
 from ...scenario.machine import MachineKnobs
 from ...units import HOUR
 from .candidates import CandidateEstimate
+from .delivery import delay
 from .protected import CandidateProtection
 from .requirement import Objective, Requirement
 
@@ -76,7 +77,8 @@ class Aim:
     def shortfalls(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Mapping[str, float]:
         """Return by how much a candidate misses each limit, as a factor by limit.
 
-        A factor up to 1 meets the limit; above 1 the candidate is too slow, too expensive, or loses too much in a failure.
+        A factor up to 1 meets the limit; above 1 the candidate is too slow, too expensive or too late, or loses too much in a
+        failure. It is too late if even its soonest delivery is; an unknown delivery is never too late.
         """
         protected_candidate, requirement = guard.add_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
@@ -86,6 +88,7 @@ class Aim:
             "budget": 0.0
             if requirement.budget is None or protected_candidate.capital is None
             else protected_candidate.capital / requirement.budget,
+            "weeks": delay(candidate.settled.scenario, requirement.weeks) if candidate.settled else 0.0,
             "lose": max(
                 _excess(guard.lost_batches, requirement.lost_batches), _excess(guard.lost_minutes, requirement.lost_minutes)
             ),

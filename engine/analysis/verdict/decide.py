@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 from ...core.figures import count, exact, excess, figure, percent
+from ...core.part_files.supply import Delivery
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
@@ -24,6 +25,7 @@ from ...systems.system import powered_devices
 from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SplitCost
 from .allowed import AllowedParts
 from .candidates import CandidateEstimate, Candidates, Setting
+from .delivery import delivery_of, late_words
 from .families import FAMILY_BY_MEMORY, family_of, medium_of
 from .protected import PROTECTION, CandidateProtection, has_fault_rate, protection_without_faults
 from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protected
@@ -61,6 +63,7 @@ class SystemRow:
     parts: number of each part.
     states: availability of each part.
     bill: the parts that are paid for.
+    delivery: weeks to the delivery of its GPUs, None where not known.
     """
 
     stack: Stack
@@ -82,6 +85,7 @@ class SystemRow:
     parts: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
     bill: tuple[BillItem, ...] = ()
+    delivery: Delivery | None = None
 
     @property
     def system(self) -> str:
@@ -284,6 +288,7 @@ class SystemSearch:
             parts=parts_of(settled),
             states=states_of(settled),
             bill=(*candidate.bill, *guard.bill),
+            delivery=delivery_of(settled.scenario),
         )
 
     def _limit(self, scenario: Scenario, candidate: CandidateEstimate, guard: CandidateProtection) -> str:
@@ -296,6 +301,8 @@ class SystemSearch:
         if worst_limit == "lose":
             loss_text = f"{count(guard.lost_batches, 'batch', 'batches')}, {figure(60 * guard.lost_minutes, 's')}"
             return f"Under {load_variant('protections', guard.name).title}, {guard.worst_fault} loses {loss_text}."
+        if worst_limit == "weeks":
+            return late_words(scenario, aim.requirement.weeks or 0.0)
         if worst_limit == "budget" and protected_candidate.capital is not None:
             price, budget = figure(protected_candidate.capital, "USD"), exact(aim.requirement.budget or 0.0, "USD")
             return f"It costs {price}, {excess(shortfalls[worst_limit])} the budget of {budget}."

@@ -1,6 +1,6 @@
 """A requirement: the limits that a machine must keep; and the possible objectives.
 
-Limits are on speed, budget, and the loss by a failure.
+Limits are on speed, budget, delivery, and the loss by a failure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ WORDS: Mapping[str, ObjectiveWords] = {
     "time": ObjectiveWords("time a sample", "faster"),
 }
 
-LIMITS = ("throughput", "step-ms", "as", "days", "budget")
+LIMITS = ("throughput", "step-ms", "as", "days", "budget", "weeks")
 NO_LOSS = "nothing"
 MAX_AMOUNT = 1e18
 
@@ -50,6 +50,7 @@ class Requirement:
     days: maximal days of training for `samples`.
     samples: samples that must count within `days`.
     budget: maximal USD.
+    weeks: maximal weeks until the machine is delivered.
     lost_batches: maximal batches that a failure may lose.
     lost_minutes: maximal minutes that a failure may lose.
     """
@@ -60,6 +61,7 @@ class Requirement:
     days: float | None = None
     samples: float | None = None
     budget: float | None = None
+    weeks: float | None = None
     lost_batches: float | None = None
     lost_minutes: float | None = None
 
@@ -72,6 +74,7 @@ class Requirement:
             "as": self.as_fast_as,
             "days": None if self.days is None else f"{_shortest_text(self.days)}:{_shortest_text(self.samples or 0.0)}",
             "budget": self.budget,
+            "weeks": self.weeks,
         }
         return tuple(
             f"{name}={limit if isinstance(limit, str) else _shortest_text(limit)}"
@@ -136,7 +139,7 @@ def _limit(name: str, amount_text: str) -> dict[str, Any]:
                 f"require=days={amount_text[:60]!r} lacks the number of samples; write days=D:SAMPLES, such as days=7:1e12."
             )
         return {"days": _amount("days", days), "samples": _amount("days", samples)}
-    field = {"throughput": "throughput", "step-ms": "step_ms", "budget": "budget"}[name]
+    field = {"throughput": "throughput", "step-ms": "step_ms"}.get(name, name)
     return {field: _amount(name, amount_text)}
 
 

@@ -92,7 +92,28 @@ def test_the_form_comes_back_from_a_link() -> None:
         "/decide?preset=tiny&require=days%3D7%3A1e12&require=budget%3D5e5&lose=batches%3D10&objective=energy&parts=all,gpu%3Dv100"
     )
     assert read_question(scenario, asked.questions).requirement.samples == 1e12
-    query = {"preset": "tiny", "require": ["days=7:1e12", "budget=5e5"], "lose": "batches=10", "parts": "all,gpu=v100"}
+    query = {
+        "preset": "tiny",
+        "require": ["days=7:1e12", "budget=5e5", "weeks=20"],
+        "lose": "batches=10",
+        "parts": "all,gpu=v100",
+    }
     app = apps.opened("decide", query)
-    keys = (form.REQUIREMENT, form.REQUIRED_VALUE, form.BUDGET, form.LOSS, form.LOSS_LIMIT, form.PARTS, form.GPU)
-    assert [app.session_state[key] for key in keys] == ["days", "7:1e12", "5e5", "batches", "10", "all", "v100"]
+    keys = (form.REQUIREMENT, form.REQUIRED_VALUE, form.BUDGET, form.LOSS, form.LOSS_LIMIT, form.PARTS, form.GPU, form.WEEKS)
+    assert [app.session_state[key] for key in keys] == ["days", "7:1e12", "5e5", "batches", "10", "all", "v100", "20"]
+    app.text_input(key=form.WEEKS).set_value("30.5").run()
+    assert app.query_params["require"] == ["days=7:1e12", "budget=5e5", "weeks=30.5"]
+
+
+def test_the_weeks_asked_limit_the_page_s_verdict_and_its_delivery_is_said(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.SOME", ("all-hbm",))
+    app = apps.opened("decide", {"preset": "tiny", "parts": "gpu=h100-sxm,host=amx-2023"})
+    for weeks, header in (
+        ("20", "No machine of the allowed parts reaches delivery in 20 weeks"),
+        ("40", "Keep the tables in HBM"),
+    ):
+        app.text_input(key=form.WEEKS).set_value(weeks).run()
+        apps.ANSWERS.found()
+        app.run()
+        assert not app.exception and header in apps.text(app.header)
+    assert "it may come later than in the 40 weeks asked." in apps.text(app.caption)

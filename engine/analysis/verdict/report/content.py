@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from .... import version
+from ....core import figures
 from ....insight.quantities import POWER, number
 from ....scenario import knobs
 from ....scenario.scenario import KNOBS
@@ -141,6 +142,7 @@ def row_content(
         "not_on_sale": {name: state for name, state in row.states.items() if state not in ("on sale", "unknown")},
         "link": links.link(row.scenario, base) if row.scenario else None,
         "protection": guard.name if row.result else None,
+        "weeks": {"low": row.delivery.low, "high": row.delivery.high} if row.delivery else None,
         "capital_usd": row.capital,
         "usd_per_billion_useful_samples": _finite(row.cost.total if row.cost else None),
         "split": split_content(row.cost),
@@ -164,7 +166,8 @@ def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
         full_row = row_content(row, base, choice=verdict.question.software)
         flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)} | {"bill": bill_text(row.bill)}
         machine = " + ".join(f"{count} x {name}" for name, count in full_row["machine"].items())
-        flat_rows.append({**flat, "machine": machine, PRICES: verdict.question.base.machine.prices})
+        weeks = full_row["weeks"] and " to ".join(dict.fromkeys(figures.exact(end) for end in full_row["weeks"].values()))
+        flat_rows.append({**flat, "machine": machine, "weeks": weeks, PRICES: verdict.question.base.machine.prices})
     return flat_rows
 
 

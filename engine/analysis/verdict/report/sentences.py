@@ -12,6 +12,7 @@ from ....scenario.machine import HOURS
 from ....scenario.scenario import per_table
 from ....systems.kernels.in_force import title_of
 from ..decide import TIE_FACTOR, SystemRow, Verdict
+from ..delivery import delivery_sentence, weeks_text
 from ..families import CACHED_DRAM, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
 from ..outlook.bands import MIN_SURE_SHARE, VerdictBands
 from ..outlook.tipping import TippingPoint
@@ -68,6 +69,7 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
         (requirement.as_fast_as, f"as fast as {title}"),
         (requirement.days, f"{samples} in {days} days"),
         (requirement.budget, f"at most {figures.exact(requirement.budget or 0.0, 'USD')}"),
+        (requirement.weeks, f"delivery in {weeks_text(requirement.weeks or 0.0)}"),
         (requirement.loss_text or None, f"{loss_text} lost in a failure"),
     )
     return tuple(phrase for limit, phrase in phrases if limit is not None)
@@ -297,7 +299,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
         yield from filter(None, [state_sentence(best_row, verdict.question.software), ties_sentence(verdict)])
         yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
         if best_row.scenario is not None:
-            yield from filter(None, [price_note(best_row.scenario)])
+            yield from filter(None, [delivery_words(verdict), price_note(best_row.scenario)])
             yield from agreement_sentences(best_row.scenario.machine)
     if verdict.unpriced:
         yield unpriced_sentence(verdict)
@@ -305,6 +307,12 @@ def notes(verdict: Verdict) -> Iterator[str]:
     trains_always = hours >= HOURS
     hours_text = "all the time, which favours large machines" if trains_always else f"{figures.exact(hours, 'h')} a month"
     yield f"The machine is assumed to train {hours_text}."
+
+
+def delivery_words(verdict: Verdict) -> str:
+    """Return a sentence on the delivery of the verdict's GPUs, or ""."""
+    row = verdict.best_row
+    return delivery_sentence(row.scenario, verdict.question.requirement.weeks) if row and row.scenario else ""
 
 
 def headline_only_sentence(row: SystemRow) -> str:
