@@ -195,13 +195,16 @@ def _under_load(part: ListRow) -> str:
 
 
 def _sources(device: str, constant: ListRow) -> Iterator[str]:
-    yield _line(
-        device, constant["part"], f"{constant['name']} of {constant['year']}" if constant["year"] else constant["name"], constant
-    )
+    year_text = f" of {constant['year']}" if constant["year"] else ""
+    yield _line(device, constant["part"], f"{constant['name']}{year_text}{_used(constant)}", constant)
     for choice, alternative in constant["others"]:
         yield _line(device, constant["part"], f"  machine.{constant['switch']}={choice}", alternative)
     for year, price in constant["years"]:
-        yield _line(device, constant["part"], f"  machine.prices={year}", price)
+        yield _line(device, constant["part"], f"  machine.prices={year}{_used(price)}", price)
+
+
+def _used(price: ListRow) -> str:
+    return ", used" if price["used"] else ""
 
 
 def _line(device: str, part: str, name: str, constant: ListRow) -> str:

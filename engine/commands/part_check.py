@@ -1,7 +1,7 @@
 """`list devices --check`: all faults in the file of one part, by line.
 
 The catalogue refuses a file at its first fault. Each fault is noted and corrected from a shipped part, and the file is
-checked again, until it has no fault.
+checked again, until it has no fault. A wrong price is taken out, as a part may have none.
 """
 
 import re
@@ -69,7 +69,8 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
 
 def _of_content(path: Path, kind: str, content: Table) -> Iterator[tuple[str, str, str]]:
     """Yield key, word within its table, and sentence of each fault, correcting the content on the way."""
-    own_part = catalog.part_content(kind, catalog.part_names_of(kind)[0])
+    first_part = catalog.part_content(kind, catalog.part_names_of(kind)[0])
+    own_part = {key: table for key, table in first_part.items() if not (isinstance(table, dict) and "year" in table)}
     for part_kind in set(catalog.kinds()) & content.keys():
         if (
             isinstance(content[part_kind], str)

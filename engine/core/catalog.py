@@ -143,7 +143,6 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         check_keys(path, "", content, (*supply_tables(self.kind), *heads, *quantities))
         for word in self._texts:
             checked_line(path, word, content.get(word))
-        check_supply(path, content, self.states)
         if self._forms:
             check_form(path, content, self._forms)
         for key in self._lists.keys() & content.keys():
@@ -163,6 +162,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
                 f"add a table of {joined_words(SOURCED_VALUE_KEYS)} for each.",
             )
         constants = {key: read_constant(path, quantity, content[key]) for key, quantity in quantities.items() if key in content}
+        check_supply(path, content, self.states, constants)
         part = self.shape(
             **{name: constants[quantity.key] for name, quantity in self._fields.items() if quantity.key in constants}
         )

@@ -1,6 +1,6 @@
 """A physical constant: its value with unit, plausible range, confidence and source; and assumed constants."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
@@ -38,6 +38,7 @@ class Constant:
     choice: True if the range is what vendors offer, not uncertainty: the number can be assumed, but is never drawn at random.
     year: the year of a price; 0 for a constant that is no price.
     years: the constants of the same price in other years.
+    used: True for the price of a used part.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Constant:
     choice: bool = False
     year: int = 0
     years: tuple[tuple[int, "Constant"], ...] = ()
+    used: bool = False
 
     def __post_init__(self) -> None:
         """Raise an error if the value lies outside its range."""
@@ -89,13 +91,13 @@ class Constant:
         rest = self.confidence, self.source, self.note, self.switch, self.other_sources, self.zero, self.choice
         return Constant(self.name, assumption, self.unit, low, high, *rest)
 
-    def with_years(self, years: dict[int, SourcedValue]) -> "Constant":
+    def with_years(self, years: dict[int, SourcedValue], used: Collection[int] = ()) -> "Constant":
         """Return the price with its values in other years.
 
-        `years` has value, low, high, confidence and source by year.
+        `years` has value, low, high, confidence and source by year; `used` has the years with prices of used parts.
         """
         prices = (
-            (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year))
+            (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year, used=year in used))
             for year, source_value in years.items()
         )
         return replace(self, years=tuple(prices))

@@ -1,14 +1,17 @@
 """Supply of a part: whether it can be bought, and weeks to its delivery."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .tables import AVAILABILITY, YEAR_OR_MONTH, Table, check_keys, checked_line, joined_words, read_availability, refuse
+from ..constants import Constant
+from .tables import USED, AVAILABILITY, YEAR_OR_MONTH, Table, check_keys, checked_line, joined_words, read_availability, refuse
 
 DELIVERY = "delivery"
 DELIVERED_KINDS = ("gpu",)  # kinds of parts whose files may state a delivery
 DELIVERY_KEYS = ("weeks", "date", "source")
 MAX_WEEKS = 520
+USED_STATES = ("discontinued", "unknown")  # of parts that may have the price of a used one
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,33 @@ def supply_tables(kind: str) -> tuple[str, ...]:
     return (AVAILABILITY, DELIVERY) if kind in DELIVERED_KINDS else (AVAILABILITY,)
 
 
-def check_supply(path: Path | str, content: Table, states: tuple[str, ...]) -> None:
-    """Raise BadFile for a state that is none of `states`, or for a wrong delivery."""
-    read_availability(path, content, states)
+def check_supply(path: Path | str, content: Table, states: tuple[str, ...], constants: Mapping[str, Constant]) -> None:
+    """Raise BadFile for a state that is none of `states`, a wrong delivery, or a used part's price.
+
+    constants: the part's constants by key.
+    """
+    availability = read_availability(path, content, states)
     read_delivery(path, content)
+    _check_used_prices(path, availability.state, constants)
+
+
+def _check_used_prices(path: Path | str, state: str, constants: Mapping[str, Constant]) -> None:
+    """Raise BadFile for the price of a used part where the part is sold new.
+
+    state: the part's availability. constants: the part's constants by key.
+    """
+    if state in USED_STATES:
+        return
+    for key, price in constants.items():
+        used_keys = [f"{key}.{USED}"] * price.used + [
+            f"{key}.years.{year}" for year, dated_price in price.years if dated_price.used
+        ]
+        if used_keys:
+            refuse(
+                path,
+                f"gives {used_keys[0]}, the price of a used part, but the part is {state}; write the price of a new one, as only "
+                "a discontinued part has the price of a used one.",
+            )
 
 
 def read_delivery(path: Path | str, content: Table) -> Delivery | None:

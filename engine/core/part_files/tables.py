@@ -15,6 +15,7 @@ MAX_LINE_LETTERS = 300
 NUMBERS = ("value", "low", "high")
 SOURCED_VALUE_KEYS = (*NUMBERS, "confidence", "source")
 MONEY = ("USD", "USD/GB")  # units of prices, which each have a year
+USED = "used"  # key of a price's table: True for the price of a used part
 FIRST_YEAR, LAST_YEAR = 2000, 2100
 AVAILABILITY, FORM = "availability", "form"
 STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown" for a part whose file does not state it
@@ -134,7 +135,7 @@ def read_constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
 
     The table's key `others` has the values of other sources. Raises BadFile.
     """
-    extra_keys = ("others",) * bool(quantity.switch) + ("year", "years") * (quantity.unit in MONEY)
+    extra_keys = ("others",) * bool(quantity.switch) + ("year", "years", USED) * (quantity.unit in MONEY)
     check_keys(
         path,
         quantity.key,
@@ -172,12 +173,20 @@ def _dated(path: Path | str, quantity: Quantity, price: Constant, table: Table) 
     if str(table["year"]) in year_tables:
         refuse(path, f"gives {quantity.key} of {table['year']} twice; remove one of the two.")
     prices = {years[year]: _source_value(path, quantity, year, table, "years") for year in year_tables}
-    return replace(price, year=table["year"]).with_years(prices)
+    used_years = [years[year] for year in year_tables if _is_used(path, f"{quantity.key}.years.{year}", year_tables[year])]
+    return replace(price, year=table["year"], used=_is_used(path, quantity.key, table)).with_years(prices, used_years)
+
+
+def _is_used(path: Path | str, key: str, table: Table) -> bool:
+    """Return whether a table has the price of a used part; raises BadFile."""
+    if not isinstance(used := table.get(USED, False), bool):
+        refuse(path, f"gives {key}.{USED} = {used!r:.40}; write true for the price of a used part, and false for a new one's.")
+    return used
 
 
 def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any, group: str = "others") -> SourcedValue:
     key, table = f"{quantity.key}.{group}.{choice}", tables[group][choice]
-    check_keys(path, key, table, SOURCED_VALUE_KEYS, SOURCED_VALUE_KEYS)
+    check_keys(path, key, table, (*SOURCED_VALUE_KEYS, *(USED,) * (group == "years")), SOURCED_VALUE_KEYS)
     nominal, _, low, high = _numbers(path, quantity, key, table)
     return nominal, low, high, *confidence_and_source(path, key, table)
 
