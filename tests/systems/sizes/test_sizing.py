@@ -19,7 +19,7 @@ CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", 
 SERVER, DRIVES, LINK = "machine.server_dram_GiB", "machine.num_ssds", "machine.cxl_bandwidth_GBps"
 LANES = "machine.cxl_lanes"
 WIDE = {"model.num_tables": 1, "model.embedding_dim": ROW // 4, "model.bottom_mlp": (13, ROW // 4), "model.optimizer": "sgd"}
-PAID = 13.8  # USD per GB of DDR4 in 2026
+PAID = 14.1  # USD per GB of DDR4 in 2026
 DIMMS = (16, 32, 64, 96, 128, 256)
 
 
