@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..constants import Constant
-from .tables import USED, AVAILABILITY, YEAR_OR_MONTH, Table, check_keys, checked_line, joined_words, read_availability, refuse
+from .tables import AVAILABILITY, USED, YEAR_OR_MONTH, Table, check_keys, checked_line, joined_words, read_availability, refuse
 
 DELIVERY = "delivery"
 DELIVERED_KINDS = ("gpu",)  # kinds of parts whose files may state a delivery

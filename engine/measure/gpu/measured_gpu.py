@@ -154,8 +154,9 @@ def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
         rate_distance = total(
             abs(log(constants[key].value / constant.value)) for key, constant in catalogue_constants.items() if key in constants
         )
-        name_mismatches = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
-        return rate_distance + 100.0 * total(name_mismatches)
+        part_words = part.split("-")
+        form_mismatches = [(form in part_words) != (form in words) for form in ("mig", "nvl")]
+        return rate_distance + 100.0 * total((part_words[0] not in words, *form_mismatches))
 
     return min((part for part in catalog.part_names_of("gpu") if part in catalog.shipped("gpu")), key=distance)
 
