@@ -78,8 +78,8 @@ def prototype(modules):
 
 
 def cards(count):
-    """Return so many network cards, one a GPU, which all networks have at the same price."""
-    return {"network/roce:network-card-price": count}
+    """Return so many network cards, one a GPU, each with a switch port and cables; all networks have the same prices."""
+    return {f"network/roce:{key}": count for key in ("network-card-price", "switch-port-price", "cable-price")}
 
 
 # By preset, from what its file says; two nodes of the tiers reach their target, as before prices had years.
@@ -126,13 +126,13 @@ BILLS = {
 # USD of those bills, so that a changed price is seen.
 TOTALS = {
     "a100-terabyte": 34237.56,
-    "bagpipe-kaggle": 128325.44,
+    "bagpipe-kaggle": 143389.44,
     "cached-embedding-avazu": 24294.54,
     "cached-embedding-kaggle": 24294.54,
     "cached-embedding-terabyte": 24294.54,
-    "distributed-embeddings-colossal": 22061612.37,
-    "distributed-embeddings-jumbo": 2757701.55,
-    "distributed-embeddings-large": 689425.39,
+    "distributed-embeddings-colossal": 23989804.37,
+    "distributed-embeddings-jumbo": 2998725.55,
+    "distributed-embeddings-large": 749681.39,
     "distributed-embeddings-medium": 160356.35,
     "distributed-embeddings-small": 25059.39,
     "distributed-embeddings-tiny": 25059.39,
@@ -144,15 +144,15 @@ TOTALS = {
     "dlrm-terabyte": 73215.78,
     "fae-kaggle": 28589.09,
     "hotline-kaggle": 32589.09,
-    "meta-856": 391405.56,
-    "mtrains-capacity": 391405.56,
-    "nvidia-hstu": 592712.69,
+    "meta-856": 421533.56,
+    "mtrains-capacity": 421533.56,
+    "nvidia-hstu": 622840.69,
     "optane-kaggle": 34167.39,
     "optane-rm1": 34167.39,
     "optane-rm2": 34167.39,
     "optane-rm3": 34167.39,
     "optane-rm4": 34167.39,
-    "proactive-cold": 332475.13,
+    "proactive-cold": 362603.13,
     "scratchpipe-kaggle": 24294.54,
     "tiny": 34167.39,
     "torchrec-cache": 71118.78,
@@ -183,6 +183,15 @@ def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
         assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, year))
         assert estimate(scenario).results[COST] == pytest.approx(bill(parts, year))
     assert set(devices) >= {"host", "gpu", "chassis", "dram"} and not {"expander-dram", "pmem", "cxl"} & set(devices)
+
+
+@each("network", ["infiniband", "roce", "efa"])
+def test_each_gpu_of_several_nodes_has_a_card_a_switch_port_and_cables_and_of_one_node_none(network):
+    asked = {"system": "all-hbm", "machine.network": network, "machine.prices": RECORDED}
+    for gpus in (8, 16):
+        devices = ready_machine(with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.num_gpus": gpus})).devices
+        assert devices["network"].price == (gpus * (1500 + 563 + 1320) if gpus > 8 else 0)
+        assert len(devices["network"].bill) == (3 if gpus > 8 else 0)
 
 
 @each(("gb", "count"), [(2.0, 1), (256.0, 1), (257.0, 2), (1000.0, 4)])

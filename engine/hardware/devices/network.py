@@ -57,6 +57,7 @@ class Network:
     message: overhead of each message [us].
     card: power of each GPU's network card [W].
     price: USD of a card, None if unpublished.
+    port: USD of a switch port. cables: USD of the connectors and cables of a card.
     """
 
     utilisation: Constant = quantity("network utilisation", "of sustained")
@@ -64,6 +65,8 @@ class Network:
     message: Constant = quantity("message overhead", "us", zero=True)
     card: Constant = quantity("network card power", "W")
     price: Constant | None = optional_price("USD", "network card price")
+    port: Constant | None = optional_price("USD", "switch port price")
+    cables: Constant | None = optional_price("USD", "cable price")
 
 
 FABRICS = Catalogue("fabric", Fabric, used_by=("gpu", "gpu-replay"))
@@ -220,10 +223,16 @@ def build(machine: MachineKnobs) -> Device:
         seconds=SECONDS,
         joules=JOULES,
         idle_watts=cards * network.card.value,
-        bill=(BillItem(NETWORKS.kind, machine.network, cards, network.price, key="network-card-price"),) if cards else (),
+        bill=_bill(machine.network, network, cards) if cards else (),
         modules=gpus,
         constants=(*fields_of(fabric), *fields_of(network)),
     )
+
+
+def _bill(name: str, network: Network, cards: int) -> tuple[BillItem, ...]:
+    """Return the cards on the bill, each with a switch port and its connectors and cables."""
+    prices = {"network-card-price": network.price, "switch-port-price": network.port, "cable-price": network.cables}
+    return tuple([BillItem(NETWORKS.kind, name, cards, price, key=key) for key, price in prices.items()])
 
 
 DEVICE = DeviceKind(
