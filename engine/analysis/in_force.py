@@ -13,7 +13,8 @@ from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import class_mtbf
 from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency, payload_rate
-from ..hardware.devices.expander_dram import dram_controllers
+from ..hardware.devices.dram import Dimms, host_dimms
+from ..hardware.devices.expander_dram import dram_controllers, expander_dimms
 from ..hardware.devices.gpu_port import port_rate
 from ..hardware.devices.pcie import uplink_rate
 from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
@@ -33,8 +34,8 @@ from ..systems.exchange.replicas import is_planned
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import kind_of
 from ..systems.ports import COPIES, slower_end
-from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason
-from ..systems.system import LOG_CLAUSES, device_names, readers
+from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason, server_dimms
+from ..systems.system import LOG_CLAUSES, device_names, machine_around, readers
 from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
 from ..units import DAY, GB, HOUR, MINUTE, GiB, MiB
 
@@ -134,14 +135,15 @@ def _module_count(count: int) -> str:
     return figures.count(count, "module")
 
 
-def _dram(path: str, contents: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], AutomaticValue]:
+def _dram(path: str, contents: str, population: Callable[[MachineKnobs, float], Dimms]) -> Callable[[Scenario], AutomaticValue]:
     """Return a function that finds the automatic size of a DRAM that holds `contents`."""
 
     def automatic_size(s: Scenario) -> AutomaticValue:
-        machine = sized_scenario(s).machine
-        size, number = getattr(machine, path.partition(".")[2]), channels(machine)
+        machine = machine_around(s.system, sized_scenario(s).machine, "dram")
+        size = getattr(machine, path.partition(".")[2])
+        dimms = population(machine, size)
         return AutomaticValue(
-            size, f"{number} × {figures.exact(size / number)} GiB, the smallest like DIMMs in all channels that hold {contents}"
+            size, f"{dimms.number} × {dimms.gib} GiB, the cheapest like DIMMs in all channels that hold {contents}"
         )
 
     return automatic_size
@@ -284,9 +286,9 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     CAPACITY: _capacity,
     MODULE: lambda s: AutomaticValue(RESOLVED_VALUES[MODULE](s), f"a module of {s.machine.pmem}"),
     LINK: _link_rate,
-    HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
-    EXPANDER: lambda s: _card_size(s) if s.machine.expander else _dram(EXPANDER, "the tables", dram_controllers)(s),
-    SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
+    HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_dimms),
+    EXPANDER: lambda s: _card_size(s) if s.machine.expander else _dram(EXPANDER, "the tables", expander_dimms)(s),
+    SERVER: _dram(SERVER, "a server's share of the tables", server_dimms),
     CHANNELS: lambda s: AutomaticValue(host_channels(s.machine), f"the channels of host {s.machine.host}"),
     EXPANDER_CHANNELS: lambda s: AutomaticValue(
         dram_controllers(sized_scenario(s).machine), f"those of {_link_part(s) or 'an expander of six channels, without a card'}"

@@ -19,7 +19,7 @@ from ..scenario.scenario import KNOBS, Scenario, with_checked_values, with_value
 from ..systems.capacity import fit, place_and_size, with_sizes
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import EVEN_SHARES
-from ..systems.system import LogPolicy, Settled, Sizes, System, build_device, powered_devices
+from ..systems.system import LogPolicy, Settled, Sizes, System, build_device, machine_around, powered_devices
 from ..systems.table_placement import TablePlacement
 from ..systems.traffic import Traffic
 from .timeline import SlowBatches, Timeline, timeline
@@ -60,7 +60,8 @@ def machine_of(settled: Settled) -> Machine:
         check_assumptions(machine, parts.values(), _constant_names)
     factor = prod([device.drawn_per_joule for device in parts.values()])
     is_unchanged = factor == 1 and not machine.constant_power
-    devices = {name: part if is_unchanged else _powered(machine, name, factor) for name, part in parts.items()}
+    around = {name: machine_around(settled.scenario.system, machine, name) for name in parts}
+    devices = {name: part if is_unchanged else _powered(around[name], name, factor) for name, part in parts.items()}
     return Machine(settled, devices)
 
 

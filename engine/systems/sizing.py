@@ -1,7 +1,7 @@
 """Automatic sizes: the fewest whole parts that hold the bytes and sustain the bandwidth.
 
 Persistent memory: modules that hold tables and logs; at least as many as the link's lanes can feed or an interleave set has.
-DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
+DRAM: the cheapest equal DIMMs in all channels. Drives: as many as hold the tables.
 """
 
 from math import ceil
@@ -12,17 +12,18 @@ from ..core.constants import Constant
 from ..core.memo import is_given
 from ..hardware.device import expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import lanes_rate
-from ..hardware.devices.dram import PER_CHANNEL, DIMMS_GiB
-from ..hardware.devices.expander_dram import card, dram_controllers
+from ..hardware.devices.dram import PER_CHANNEL, Dimms, DIMMS_GiB, host_dimms, like_dimms
+from ..hardware.devices.expander_dram import card, expander_dimms
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import host_channels
+from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, with_checked_values
 from ..units import GB, GiB
 from .row_kinds import row_bytes
 from .steps.stashing import stashed_bytes
-from .system import System, chassis_of
+from .system import System, chassis_of, machine_around
 from .traffic import cached_rows, log_bytes, num_rows, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
@@ -88,12 +89,12 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
     if not is_given(s.machine, "host_dram_GiB"):
         min_GiB = least_host_dram(s, system)
         s = choose(host_dram_GiB=min_GiB)  # tables are placed by this room
-        s = choose(host_dram_GiB=max(min_GiB, dimms_GiB(host_channels(s.machine), _in_host(s, system))))
+        s = choose(host_dram_GiB=max(min_GiB, host_dram_GiB(s, _in_host(s, system))))
     if (dram := _expander_dram(s, system)) != s.machine.expander_dram_GiB:
         s = choose(expander_dram_GiB=dram)
     if not is_given(s.machine, "server_dram_GiB"):
         share = _held_bytes(s, system, "servers") / s.machine.embedding_servers
-        s = choose(server_dram_GiB=dimms_GiB(host_channels(s.machine), share))
+        s = choose(server_dram_GiB=float(server_dimms(s.machine, share / GiB).capacity))
     if not is_given(s.machine, "num_ssds"):
         choose(num_ssds=_drives(s, system))
     return sizes
@@ -130,7 +131,7 @@ def _expander_dram(s: Scenario, system: System) -> float:
     card_part, stated_GiB = card(s.machine), s.machine.expander_dram_GiB
     if card_part:
         return max(expanders(s.machine) * card_part.capacity.value * GB / GiB, stated_GiB or 0.0)
-    return stated_GiB or dimms_GiB(dram_controllers(s.machine), _held_bytes(s, system, "expander-dram"))
+    return stated_GiB or float(expander_dimms(s.machine, _held_bytes(s, system, "expander-dram") / GiB).capacity)
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:
@@ -142,12 +143,17 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
     return Modules(hold, feed, interleave_set(machine))
 
 
-def dimms_GiB(channels: int, nbytes: float) -> float:
-    """Return the GiB of the smallest equal DIMMs in `channels` channels for `nbytes`.
+def host_dram_GiB(s: Scenario, nbytes: float) -> float:
+    """Return the GiB of the DIMMs of one host for `nbytes`.
 
     If no DIMMs hold so many bytes, return the GiB of the largest DIMMs.
     """
-    return float(next((size for dimm_GiB in DIMMS_GiB if (size := channels * dimm_GiB) * GiB >= nbytes), max_dram_GiB(channels)))
+    return float(host_dimms(machine_around(s.system, s.machine, "dram"), nbytes / GiB).capacity)
+
+
+def server_dimms(machine: MachineKnobs, gib: float) -> Dimms:
+    """Return the DIMMs of an embedding server for `gib` GiB, in as many channels as a host's."""
+    return like_dimms(host_channels(machine), gib)
 
 
 def max_dram_GiB(channels: int) -> float:
@@ -161,7 +167,7 @@ def least_host_dram(s: Scenario, system: System) -> float:
     The size is that of equal DIMMs in all channels.
     """
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
-    return dimms_GiB(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
+    return host_dram_GiB(s, STAGING.value * gpus * memory_bytes(s.machine))
 
 
 def _in_host(s: Scenario, system: System) -> float:

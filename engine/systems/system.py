@@ -12,7 +12,7 @@ from ..core.memo import memoised
 from ..core.row_sizes import RowBytes
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, combine_copies, gpus_in_node, name_of
-from ..hardware.devices.chassis import CHASSIS
+from ..hardware.devices.chassis import smallest_chassis
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..hardware.money.prices import with_owned_parts
@@ -35,7 +35,6 @@ ATTENTION_CONSTANTS = frozenset(  # only layers over histories read them
         *(f"gpu.{name}-share-of-peak" for name in ("attention", "fused-attention-forward", "fused-attention-backward")),
     )
 )
-CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
 LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
@@ -284,12 +283,7 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
     If none is chosen, it is the smallest chassis of two sockets that has places for the node's GPUs.
     """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
-    return machine.chassis or _smallest_chassis(gpus)
-
-
-@lru_cache(maxsize=64)
-def _smallest_chassis(gpus: int) -> str:
-    return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
+    return machine.chassis or smallest_chassis(gpus)
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
@@ -306,7 +300,15 @@ def powered_devices(system: str, machine: MachineKnobs) -> dict[str, Device]:
     With `machine.all_powered`, these are the devices of all systems of its family.
     """
     housed = in_chassis(system, machine)
-    return {name: build_device(housed, name) for name in device_names(system, machine)}
+    return {name: build_device(machine_around(system, housed, name), name) for name in device_names(system, machine)}
+
+
+def machine_around(system: str, machine: MachineKnobs, device: str) -> MachineKnobs:
+    """Return the machine around a device: DRAM shares slots only with PMEM that is powered."""
+    if device not in ("dram", "expander-dram") or "pmem" in device_names(system, machine):
+        return machine
+    around: MachineKnobs = changed_copy(machine, {"pmem_capacity_GB": None})
+    return around
 
 
 def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:

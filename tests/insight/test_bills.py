@@ -15,6 +15,7 @@ from tests.cases import each
 from tests.hardware.test_catalog import TEXT
 
 GIB = 1.073741824  # GB
+OF_96 = 1.14  # times the price of a GB of DDR5 in modules of 64 GB
 DRAM, SERVERS = "dram/ddr4-3200", "embedding-server/two-socket"
 CARD, MODULES = "cxl-link/generation-5:card-price", "media/optane-100"
 
@@ -34,7 +35,7 @@ def bill(parts, year=None):
 
 def node(gpus, gpu, chassis, gib, host="host/server", dram=DRAM, **more):
     """Return the parts of one node: GPUs, CPUs, their chassis, and like DIMMs of so many GiB."""
-    return {f"gpu/{gpu}": gpus, host: 1, f"chassis/{chassis}": 1, dram: gib * GIB, **more}
+    return {f"gpu/{gpu}": gpus, host: 1, f"chassis/{chassis}": 1, dram: gib, **more}
 
 
 def both(*bills):
@@ -69,7 +70,7 @@ def prototype(modules):
         "gpu-replay/trainingcxl": 1,
         "host/trainingcxl": 1,
         "chassis/trainingcxl": 1,
-        DRAM: 2 * 64 * GIB,
+        DRAM: 2 * 64,
         "media/trainingcxl": modules * 16,
         CARD: 1,
         "near-data/fpga": 1,
@@ -86,7 +87,7 @@ def cards(count):
 BILLS = {
     "a100-terabyte": node(1, "a100-80", "two-socket", 1024),
     "bagpipe-kaggle": both(
-        times(8, node(1, "v100", "two-socket", 6 * 16)), cards(8), {SERVERS: 1, f"{SERVERS}:memory-price": 6 * 16 * GIB}
+        times(8, node(1, "v100", "two-socket", 6 * 16)), cards(8), {SERVERS: 1, f"{SERVERS}:memory-price": 6 * 16}
     ),
     "cached-embedding-avazu": ALONE,
     "cached-embedding-kaggle": ALONE,
@@ -125,42 +126,42 @@ BILLS = {
 }
 # USD of those bills, so that a changed price is seen.
 TOTALS = {
-    "a100-terabyte": 34237.56,
-    "bagpipe-kaggle": 143389.44,
-    "cached-embedding-avazu": 24294.54,
-    "cached-embedding-kaggle": 24294.54,
-    "cached-embedding-terabyte": 24294.54,
-    "distributed-embeddings-colossal": 23989804.37,
-    "distributed-embeddings-jumbo": 2998725.55,
-    "distributed-embeddings-large": 749681.39,
-    "distributed-embeddings-medium": 160356.35,
-    "distributed-embeddings-small": 25059.39,
-    "distributed-embeddings-tiny": 25059.39,
-    "cxl-memory": 54715.78,
-    "dlrm-v4-cxl": 52345.56,
-    "dlrm-v4-mi350x": 343900.52,
-    "dlrm-v4-uvm": 343900.52,
-    "dlrm-kaggle": 56835.78,
-    "dlrm-terabyte": 73215.78,
-    "fae-kaggle": 28589.09,
-    "hotline-kaggle": 32589.09,
-    "meta-856": 421533.56,
-    "mtrains-capacity": 421533.56,
-    "nvidia-hstu": 622840.69,
-    "optane-kaggle": 34167.39,
-    "optane-rm1": 34167.39,
-    "optane-rm2": 34167.39,
-    "optane-rm3": 34167.39,
-    "optane-rm4": 34167.39,
-    "proactive-cold": 362603.13,
-    "scratchpipe-kaggle": 24294.54,
-    "tiny": 34167.39,
-    "torchrec-cache": 71118.78,
-    "torchrec-terabyte": 160356.35,
-    "trainingcxl-rm1": 9334.70,
-    "trainingcxl-rm2": 9622.70,
-    "trainingcxl-rm3": 9334.70,
-    "trainingcxl-rm4": 9334.70,
+    "a100-terabyte": 33397.12,
+    "bagpipe-kaggle": 142680.32,
+    "cached-embedding-avazu": 24136.96,
+    "cached-embedding-kaggle": 24136.96,
+    "cached-embedding-terabyte": 24136.96,
+    "distributed-embeddings-colossal": 23828439.04,
+    "distributed-embeddings-jumbo": 2978554.88,
+    "distributed-embeddings-large": 744638.72,
+    "distributed-embeddings-medium": 159095.68,
+    "distributed-embeddings-small": 24849.28,
+    "distributed-embeddings-tiny": 24849.28,
+    "cxl-memory": 54449.60,
+    "dlrm-v4-cxl": 51505.12,
+    "dlrm-v4-mi350x": 337176.96,
+    "dlrm-v4-uvm": 337176.96,
+    "dlrm-kaggle": 56569.60,
+    "dlrm-terabyte": 72949.60,
+    "fae-kaggle": 28273.92,
+    "hotline-kaggle": 32273.92,
+    "meta-856": 420693.12,
+    "mtrains-capacity": 420693.12,
+    "nvidia-hstu": 620319.36,
+    "optane-kaggle": 33957.28,
+    "optane-rm1": 33957.28,
+    "optane-rm2": 33957.28,
+    "optane-rm3": 33957.28,
+    "optane-rm4": 33957.28,
+    "proactive-cold": 360922.24,
+    "scratchpipe-kaggle": 24136.96,
+    "tiny": 33957.28,
+    "torchrec-cache": 70698.56,
+    "torchrec-terabyte": 159095.68,
+    "trainingcxl-rm1": 9229.64,
+    "trainingcxl-rm2": 9517.64,
+    "trainingcxl-rm3": 9229.64,
+    "trainingcxl-rm4": 9229.64,
 }
 EXPLORATIONS = {"cxl-memory", "dlrm-kaggle", "dlrm-terabyte", "tiny"}
 
@@ -176,7 +177,7 @@ def test_recorded_prices_are_those_of_the_parts_by_hand(name):
 def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
     """All tables in HBM: eight H100 in their chassis, CPUs, and 16 DIMMs of 96 GiB for twice their 640 GB; one node, no cards."""
     asked = {"system": "all-hbm", "machine.num_gpus": 8}
-    parts = node(8, "h100-sxm", "gpu-8-sxm", 16 * 96, "host/amx-2023", "dram/ddr5-4800")
+    parts = node(8, "h100-sxm", "gpu-8-sxm", OF_96 * 16 * 96, "host/amx-2023", "dram/ddr5-4800")
     for year in (2025, 2026):
         scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": str(year)})
         devices = ready_machine(scenario).devices

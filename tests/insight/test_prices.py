@@ -122,7 +122,7 @@ def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
 def test_dram_of_2026_costs_what_it_does_in_2026():
     dram = with_values(KAGGLE, {"system": "dram"})
     costs = {year: estimate(with_values(dram, {"machine.prices": year})).results[COST] for year in ("2022", "2026", RECORDED)}
-    gigabytes = (16 * 16 + 6 * 16) * 1.073741824  # DIMMs of 16 GiB in the channels of a host and of an expander
+    gigabytes = 16 * 16 + 6 * 16  # DIMMs of 16 GB in the channels of a host and of an expander
     assert costs["2022"] == costs[RECORDED]
     assert costs["2026"] - costs["2022"] == pytest.approx(gigabytes * (14.1 - 11.13))
 

@@ -4,6 +4,7 @@ Board, switches between GPUs, network cards and boot drives draw the same power 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil
 
@@ -17,6 +18,7 @@ from ..device import Device, DeviceKind, assumed_part, fields_of, gpus_in_node, 
 from ..money.bill import BillItem
 
 DEFAULT_CHASSIS = "two-socket"  # while no size is chosen
+CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
 MOST_PLACES = 8  # GPUs of the largest chassis
 LOADS = (0.1, 0.2, 0.5, 1.0)  # as shares of the supplies' rating
 
@@ -120,6 +122,12 @@ def build(machine: MachineKnobs) -> Device:
 def places(machine: MachineKnobs) -> int:
     """Return the number of GPU places in the chassis of a node."""
     return round(chassis(machine).gpus.value)
+
+
+@lru_cache(maxsize=64)
+def smallest_chassis(gpus: int) -> str:
+    """Return the smallest chassis of two sockets with places for so many GPUs."""
+    return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
 def gpu_forms(name: str) -> tuple[str, ...]:

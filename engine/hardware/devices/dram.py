@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple
 
 from ...core import catalog
@@ -14,17 +15,24 @@ from ...core.part_files.tables import optional_price, quantity
 from ...core.row_sizes import granule_bytes
 from ...core.work import Requester, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
-from ...units import GB, NS, GiB
+from ...units import GB, NS
 from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
 from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, nodes
 from ..hosts import HOSTS, host_channels
 from ..money.bill import BillItem
 from ..requesters import InFlight, in_flight, most_accesses
+from .chassis import CHASSIS, DEFAULT_CHASSIS
+from .pmem import modules, own_link
+
+AS_64 = Constant("", 1, "", 1, 1, "unsourced", "as a module of 64 GB")
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Constants of a grade of DIMMs, on a host or on an expander."""
+    """Constants of a grade of DIMMs, on a host or on an expander.
+
+    price: USD of a GB of modules up to 64 GB; premium_96, premium_128, premium_256: that of larger ones over it.
+    """
 
     channel: Constant = quantity("channel peak", "GB/s")
     efficiency: Constant = quantity("random-line efficiency", "of peak")
@@ -32,9 +40,17 @@ class Memory:
     energy: Constant = quantity("access energy", "pJ/bit")
     background: Constant = quantity("background power", "W/GB", switch="dram_static_power_source", choices=("dies", "fleet"))
     price: Constant | None = optional_price("USD/GB")
+    premium_96: Constant = quantity("premium of 96 GB modules", "times", default=AS_64)
+    premium_128: Constant = quantity("premium of 128 GB modules", "times", default=AS_64)
+    premium_256: Constant = quantity("premium of 256 GB modules", "times", default=AS_64)
     rise: Constant = RISE
     bend: Constant = BEND
     wall: Constant = WALL
+
+    @property
+    def premiums(self) -> Mapping[int, Constant]:
+        """The premiums by the size of a module."""
+        return {96: self.premium_96, 128: self.premium_128, 256: self.premium_256}
 
 
 MEMORY = Catalogue("dram", Memory, curve=True)
@@ -49,23 +65,54 @@ class Dimms(NamedTuple):
     number: int
     gib: int
 
+    @property
+    def capacity(self) -> int:
+        """The GiB of all DIMMs."""
+        return self.number * self.gib
 
-def like_dimms(channels: int, gib: float) -> Dimms:
-    """Return the fewest equal DIMMs in `channels` channels that hold `gib` GiB.
 
-    If no DIMMs hold so much, return the largest number of the largest DIMMs.
+@lru_cache(maxsize=4096)
+def like_dimms(channels: int, gib: float, premiums: tuple[tuple[int, float], ...] = (), slots: float = inf) -> Dimms:
+    """Return the cheapest equal DIMMs in all channels that hold `gib` GiB.
+
+    Of equally cheap ones these are the fewest. If none hold so much in the slots, return the fewest that would hold it, or the
+    largest number of the largest DIMMs.
+
+    premiums: the price of a GB of large DIMMs over that of small ones, by their GiB. slots: the DIMMs that have room.
     """
-    candidates = (
-        Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
-    )
-    largest = Dimms(PER_CHANNEL * channels, DIMMS_GiB[-1])
-    return next((dimms for dimms in candidates if dimms.number * dimms.gib >= gib * (1 - 1e-9)), largest)
+    sizes, counts = DIMMS_GiB, [channels * per_channel for per_channel in range(1, PER_CHANNEL + 1)]
+    holding = [Dimms(number, size) for number in counts for size in sizes if number * size >= gib]
+    times = dict(premiums)
+    by_cost = sorted(holding, key=lambda dimms: (dimms.capacity * times.get(dimms.gib, 1.0), dimms.number))
+    if fitting := [dimms for dimms in by_cost if dimms.number <= slots]:
+        return fitting[0]
+    return min(by_cost, key=lambda dimms: dimms.number, default=Dimms(counts[-1], sizes[-1]))
 
 
-def dimms_on_bill(name: str, price: Constant | None, channels: int, gib: float) -> BillItem:
-    """Return the DIMMs of a grade on a bill, for `gib` GiB in `channels` channels."""
-    dimms = like_dimms(channels, gib)
-    return BillItem(MEMORY.kind, name, dimms.number, price, gib * GiB / GB / dimms.number, size=f"{dimms.gib} GiB")
+def cheapest_dimms(machine: MachineKnobs, device: str, memory: Memory, channels: int, gib: float, slots: float = inf) -> Dimms:
+    """Return the DIMMs of a grade that a device takes for `gib` GiB."""
+    premiums = [(size, assumed_value(machine, device, premium)) for size, premium in memory.premiums.items()]
+    return like_dimms(channels, gib, tuple(premiums), slots)
+
+
+def slotted_modules(machine: MachineKnobs) -> int:
+    """Return the number of a node's PMEM modules in DIMM slots, which have no links."""
+    return 0 if machine.pmem_capacity_GB is None or own_link(machine) else modules(machine)
+
+
+def host_dimms(machine: MachineKnobs, gib: float) -> Dimms:
+    """Return the DIMMs of one host for `gib` GiB, in slots that PMEM leaves free."""
+    slots = assumed_value(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS].slots) - slotted_modules(machine)
+    return cheapest_dimms(machine, "dram", grade(machine), host_channels(machine), gib, slots)
+
+
+def dimms_on_bill(name: str, memory: Memory, dimms: Dimms) -> BillItem:
+    """Return DIMMs of a grade on a bill.
+
+    A DIMM of 64 GiB is sold as one of 64 GB. A GB of a large DIMM costs as much as `premium` GB of small ones, whose price the file has.
+    """
+    premium = memory.premiums.get(dimms.gib, AS_64).value
+    return BillItem(MEMORY.kind, name, dimms.number, memory.price, dimms.gib * premium, size=f"{dimms.gib} GiB")
 
 
 def grade(machine: MachineKnobs) -> Memory:
@@ -159,9 +206,9 @@ def build(machine: MachineKnobs) -> Device:
     """
     capacity = machine.host_dram_GiB or 0.0
     memory = assumed_part(machine, "dram", grade(machine), MEMORY.kind, grade_name(machine))
-    channels = host_channels(machine)
+    channels, dimms = host_channels(machine), host_dimms(machine, capacity)
     rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))
-    static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)
+    static = dimms.number * assumed_value(machine, "host", HOSTS[machine.host].dimm)
     return Device(
         name="dram",
         title=f"Host DRAM, {exact(capacity)} GiB on {count(channels, 'channel')}",
@@ -171,7 +218,7 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=static,
         full_watts=static + full_joules(rates),
-        bill=(dimms_on_bill(grade_name(machine), memory.price, channels, capacity),),
+        bill=(dimms_on_bill(grade_name(machine), memory, dimms),),
         constants=fields_of(memory),
     )
 

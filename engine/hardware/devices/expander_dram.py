@@ -13,7 +13,7 @@ from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
 from ..device import Device, DeviceKind, assumed_part, assumed_value, expanders, fields_of
 from ..money.bill import BillItem
-from .dram import JOULES, MEMORY, SECONDS, Memory, dimms_on_bill, full_joules, rates_of
+from .dram import JOULES, MEMORY, SECONDS, Dimms, Memory, cheapest_dimms, dimms_on_bill, full_joules, rates_of
 
 CHANNELS = 6
 
@@ -60,6 +60,11 @@ def dram_controllers(machine: MachineKnobs) -> int:
     return expanders(machine) * round(chosen_card.channels.value) if chosen_card else CHANNELS
 
 
+def expander_dimms(machine: MachineKnobs, gib: float) -> Dimms:
+    """Return the DIMMs of expanders that are no product, for `gib` GiB."""
+    return cheapest_dimms(machine, "expander-dram", MEMORY[machine.expander_dram], dram_controllers(machine), gib)
+
+
 def expander_latency(machine: MachineKnobs) -> float:
     """Return the nanoseconds of one random line, without the CXL link."""
     part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[machine.expander_dram]
@@ -91,17 +96,17 @@ def build(machine: MachineKnobs) -> Device:
         joules=JOULES,
         idle_watts=gigabytes * static,
         full_watts=gigabytes * static + full_joules(rates),
-        bill=(_bill_item(machine, memory, gigabytes, channels),),
+        bill=(_bill_item(machine, memory, gigabytes),),
         constants=(*fields_of(chosen_card), *_grade_constants(memory)) if chosen_card else fields_of(memory),
     )
 
 
-def _bill_item(machine: MachineKnobs, memory: Memory, gigabytes: float, channels: int) -> BillItem:
+def _bill_item(machine: MachineKnobs, memory: Memory, gigabytes: float) -> BillItem:
     """Return the cards on the bill, or the DIMMs if there are no cards."""
     if machine.expander:
         count = expanders(machine)
         return BillItem(EXPANDERS.kind, machine.expander, count, memory.price, gigabytes / count)
-    return dimms_on_bill(machine.expander_dram, memory.price, channels, machine.expander_dram_GiB or 0.0)
+    return dimms_on_bill(machine.expander_dram, memory, expander_dimms(machine, machine.expander_dram_GiB or 0.0))
 
 
 def _grade_constants(memory: Memory) -> tuple[Constant, ...]:

@@ -13,7 +13,7 @@ from ...core.part_files.tables import optional_price, quantity
 from ...core.row_sizes import mean_over_rows
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
-from ...units import GB, NS, US, GiB
+from ...units import GB, NS, US
 from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, is_positive
 from ..money.bill import BillItem
 
@@ -72,7 +72,6 @@ def build(machine: MachineKnobs) -> Device:
     """Return one server with its DRAM as a device; the DRAM's capacity must be chosen."""
     server = assumed_part(machine, "remote", SERVERS[SERVER_NAME], KIND, SERVER_NAME)
     gib = machine.server_dram_GiB or 0.0
-    gigabytes, size = gib * GiB / GB, f"{exact(gib)} GiB"
     return Device(
         name="remote",
         title="Embedding servers",
@@ -83,7 +82,7 @@ def build(machine: MachineKnobs) -> Device:
         busy_watts=server.active.value - server.idle.value,
         bill=(
             BillItem(KIND, SERVER_NAME, 1, server.price),
-            BillItem(KIND, SERVER_NAME, 1, server.memory, gigabytes, "memory-price", size),
+            BillItem(KIND, SERVER_NAME, 1, server.memory, gib, "memory-price", f"{exact(gib)} GiB"),  # sold as so many GB
         ),
         constants=fields_of(server),
     )

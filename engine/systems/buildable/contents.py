@@ -13,13 +13,12 @@ from ...core.part_files.lists import owns
 from ...hardware.device import expanders, nodes
 from ...hardware.devices import gatherer, remote
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, chassis_in_node
-from ...hardware.devices.dram import Dimms, grade_name, like_dimms
-from ...hardware.devices.expander_dram import dram_controllers
+from ...hardware.devices.dram import grade_name, host_dimms
+from ...hardware.devices.expander_dram import expander_dimms
 from ...hardware.devices.gpu import REPLAYS
 from ...hardware.devices.pmem import modules, own_link
-from ...hardware.hosts import host_channels
 from ...scenario.machine import MachineKnobs
-from ..system import Settled, device_names
+from ..system import Settled, device_names, machine_around
 
 GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs describe them
 
@@ -51,11 +50,6 @@ class Piece(NamedTuple):
 def short(name: str) -> str:
     """Return a part's name without the digest that a user's own part has."""
     return name.partition(DIGEST_SEPARATOR)[0]
-
-
-def host_dimms(machine: MachineKnobs) -> Dimms:
-    """Return the DIMMs of one host."""
-    return like_dimms(host_channels(machine), machine.host_dram_GiB or 0.0)
 
 
 def parts_of(settled: Settled) -> Mapping[str, int]:
@@ -99,7 +93,7 @@ def _pieces(settled: Settled) -> Iterator[Piece]:
     machine = settled.scenario.machine
     for name in device_names(settled.scenario.system, machine):
         if name in PIECES:
-            yield PIECES[name](machine)
+            yield PIECES[name](machine_around(settled.scenario.system, machine, name))
     if has_generic_expanders(settled):
         yield Piece("", GENERIC, expanders(machine))
 
@@ -115,13 +109,13 @@ def _expander_dram(machine: MachineKnobs) -> Piece:
     """Return the cards of expander DRAM, or its DIMMs if there are no cards."""
     if machine.expander:
         return Piece("expander", machine.expander, expanders(machine))
-    dimms = like_dimms(dram_controllers(machine), machine.expander_dram_GiB or 0.0)
+    dimms = expander_dimms(machine, machine.expander_dram_GiB or 0.0)
     return Piece("dram", machine.expander_dram, dimms.number, f"{dimms.gib} GiB")
 
 
 def _host_dram(machine: MachineKnobs) -> Piece:
     """Return the DIMMs of all hosts."""
-    dimms = host_dimms(machine)
+    dimms = host_dimms(machine, machine.host_dram_GiB or 0.0)
     return Piece("dram", grade_name(machine), nodes(machine) * dimms.number, f"{dimms.gib} GiB")
 
 

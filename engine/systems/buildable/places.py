@@ -11,15 +11,15 @@ from ...core import catalog, figures
 from ...core.arithmetic import total
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
 from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_forms
-from ...hardware.devices.dram import PER_CHANNEL, DIMMS_GiB
+from ...hardware.devices.dram import PER_CHANNEL, DIMMS_GiB, host_dimms
 from ...hardware.devices.expander_dram import card_lanes
 from ...hardware.devices.gpu import ACCELERATORS, max_watts
 from ...hardware.devices.pmem import HOST_LIST, modules, own_link
 from ...hardware.hosts import HOSTS, host_channels
 from ...scenario.machine import MachineKnobs
 from ..sizing import max_dram_GiB
-from ..system import Settled, device_names, powered_devices
-from .contents import has_generic_expanders, host_dimms, short
+from ..system import Settled, device_names, machine_around, powered_devices
+from .contents import has_generic_expanders, short
 
 MODULES_A_SOCKET = 8  # DIMMs of persistent memory of one socket
 CXL_GENERATION = 5  # of PCIe, on which the first CXL runs
@@ -80,13 +80,14 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
     """
     machine = settled.scenario.machine
     devices, link = device_names(settled.scenario.system, machine), own_link(machine)
+    around = machine_around(settled.scenario.system, machine, "dram")
     node = Node(
         settled,
         machine,
         devices,
         chassis(machine),
         short(machine.chassis or ""),
-        host_dimms(machine).number if "dram" in devices else 0,
+        host_dimms(around, machine.host_dram_GiB or 0.0).number if "dram" in devices else 0,
         modules(machine) if "pmem" in devices else 0,
         drives + ((machine.num_ssds or 1) if "ssd" in devices else 0),
         link[0] if link else 0,

@@ -14,7 +14,7 @@ from engine.schedule.machine import ready_machine
 from engine.systems.buildable import does_not_fit, parts_of, states_of
 from engine.systems.buildable.contents import GENERIC
 from engine.systems.capacity import fit
-from engine.systems.sizing import dimms_GiB, max_dram_GiB
+from engine.systems.sizing import max_dram_GiB
 from tests.cases import each
 from tests.parts.conftest import folder, shipped
 
@@ -255,7 +255,7 @@ def test_the_parts_of_two_nodes_are_all_that_they_pay_for():
     found = parts_of(
         settled("mtrains", **LARGE, **STORE, **of("num_gpus", 16), **of("num_ssds", 2), **of("pmem_capacity_GB", 256))
     )
-    assert found == {"gpu-8-sxm": 2, "amx-2023": 2, "h100-sxm": 16, "128 GiB ddr5-4800": 32, "nv-cmm": 16, "gen5": 4}
+    assert found == {"gpu-8-sxm": 2, "amx-2023": 2, "h100-sxm": 16, "64 GiB ddr5-4800": 64, "nv-cmm": 16, "gen5": 4}
 
 
 def test_servers_cards_and_logic_stand_among_the_parts():
@@ -303,8 +303,9 @@ def test_a_papers_machine_has_parts_whether_it_can_be_built_or_not(name):
 @each("channels", [2, 12, 16, 24])
 def test_like_dimms_are_those_of_which_automatic_sizes_are_made(channels):
     for gib in (1, 64, 500, 1536, 5000):
-        number, each_gib = like_dimms(channels, dimms_GiB(channels, gib * 2**30))
-        assert number * each_gib == dimms_GiB(channels, gib * 2**30) and number in (channels, 2 * channels)
+        dimms = like_dimms(channels, gib)
+        assert like_dimms(channels, float(dimms.capacity)) == dimms and dimms.number in (channels, 2 * channels)
+        assert dimms.capacity >= gib or dimms.capacity == max_dram_GiB(channels)
     assert like_dimms(channels, 2 * max_dram_GiB(channels)) == (2 * channels, DIMMS_GiB[-1])
 
 

@@ -86,7 +86,8 @@ def test_dram_is_the_smallest_like_dimms_in_all_channels_that_hold_the_tables(sy
     asked = holding(size * GIB, system, **{channels: count})
     assert chosen(asked, path) == size
     more = holding(size * GIB + ROW, system, **{channels: count})
-    larger = count * DIMMS[index + 1] if index + 1 < len(DIMMS) else 2 * count * DIMMS[-1]  # two DIMMs a channel
+    next_size = DIMMS[index + 1] if index + 1 < len(DIMMS) else 2 * DIMMS[-1]  # two DIMMs a channel
+    larger = count * (next_size if DIMMS[index] != 128 else 2 * 96)
     assert chosen(more, path) == larger
     assert estimate(with_values(more, {path: float(size)})).outcome.startswith(f"{path}={size:g} cannot hold ")
 
@@ -173,16 +174,16 @@ def test_sizes_that_are_said_are_kept_but_for_whole_modules(system):
 @each("system", variant_names("systems"))
 def test_every_machine_has_a_host_and_pays_for_its_dram(system):
     asked = with_values(Scenario(), {"system": system, "run.training": False})
-    few, many = (estimate(with_values(asked, {HOST: size})).results["Capital cost [USD]"] for size in (64.0, 1024.0))
+    few, many = (estimate(with_values(asked, {HOST: size})).results["Capital cost [USD]"] for size in (256.0, 1024.0))
     assert "host" in load_variant("systems", system).devices
-    assert many - few == pytest.approx((1024 - 64) * GIB / GB * PAID, rel=1e-9)
+    assert many - few == pytest.approx((1024 - 256) * PAID, rel=1e-9)
 
 
 def test_each_of_several_hosts_is_paid_for_and_the_expanders_dram_by_who_has_it():
     nodes = with_values(Scenario(), {"system": "all-hbm", "machine.num_gpus": 16, "run.training": False})
-    few, many = (estimate(with_values(nodes, {HOST: size})).results["Capital cost [USD]"] for size in (64.0, 1024.0))
-    assert many - few == pytest.approx(2 * (1024 - 64) * GIB / GB * PAID, rel=1e-9)
-    for system, paid in (("dram", (1024 - 64) * GIB / GB * PAID), ("cxl", 0.0), ("pmem", 0.0)):
+    few, many = (estimate(with_values(nodes, {HOST: size})).results["Capital cost [USD]"] for size in (256.0, 1024.0))
+    assert many - few == pytest.approx(2 * (1024 - 256) * PAID, rel=1e-9)
+    for system, paid in (("dram", (1152 - 96) * PAID), ("cxl", 0.0), ("pmem", 0.0)):  # 6 × 16 and 12 × 96 hold 64 and 1024
         asked = with_values(Scenario(), {"system": system, "run.training": False})
         few, many = (estimate(with_values(asked, {EXPANDER: size})).results["Capital cost [USD]"] for size in (64.0, 1024.0))
         assert many - few == pytest.approx(paid, rel=1e-9)
@@ -193,7 +194,6 @@ def test_each_of_several_hosts_is_paid_for_and_the_expanders_dram_by_who_has_it(
     [
         ("cxl", "cxl_bandwidth_GBps", (10.0, 20.0)),
         ("cxl", "cxl_latency_ns", (100.0, 300.0)),
-        ("cxl", "chassis", ("one-socket", "two-socket")),
         ("ssd", "num_ssds", (2, 3)),
         ("cpu-gpu", "host_dram_GiB", (256.0, 512.0)),
     ],
