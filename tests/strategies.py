@@ -32,7 +32,8 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
         ),
     }
     if knob.parts:
-        return st.lists(st.sampled_from(knob.parts.words()), max_size=4).map(lambda names: LISTING.join(sorted({*names})))
+        entries = st.lists(st.sampled_from(knob.parts.words()), max_size=4, unique=True)
+        return entries.map(lambda names: knob.parts.settled(knob.path, LISTING.join(names)))
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 

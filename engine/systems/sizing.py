@@ -152,7 +152,7 @@ def host_dram_GiB(s: Scenario, nbytes: float) -> float:
 
 
 def server_dimms(machine: MachineKnobs, gib: float) -> Dimms:
-    """Return the DIMMs of an embedding server for `gib` GiB, in as many channels as a host's."""
+    """Return the DIMMs of an embedding server, in as many channels as a host's."""
     return like_dimms(host_channels(machine), gib)
 
 

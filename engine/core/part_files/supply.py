@@ -33,7 +33,7 @@ def supply_tables(kind: str) -> tuple[str, ...]:
 
 
 def check_supply(path: Path | str, content: Table, states: tuple[str, ...], constants: Mapping[str, Constant]) -> None:
-    """Raise BadFile for a state that is none of `states`, a wrong delivery, or a used part's price.
+    """Raise BadFile for a state not in `states`, a wrong delivery, or a used price.
 
     constants: the part's constants by key.
     """

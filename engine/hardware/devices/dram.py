@@ -109,7 +109,8 @@ def host_dimms(machine: MachineKnobs, gib: float) -> Dimms:
 def dimms_on_bill(name: str, memory: Memory, dimms: Dimms) -> BillItem:
     """Return DIMMs of a grade on a bill.
 
-    A DIMM of 64 GiB is sold as one of 64 GB. A GB of a large DIMM costs as much as `premium` GB of small ones, whose price the file has.
+    A DIMM of 64 GiB is sold as one of 64 GB. A GB of a large DIMM costs as much as `premium` GB of small ones, whose price the
+    file has.
     """
     premium = memory.premiums.get(dimms.gib, AS_64).value
     return BillItem(MEMORY.kind, name, dimms.number, memory.price, dimms.gib * premium, size=f"{dimms.gib} GiB")
