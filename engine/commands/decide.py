@@ -13,6 +13,7 @@ from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
 from ..analysis.verdict.question import VerdictQuestion
 from ..analysis.verdict.report.asked import link_of, read_question
 from ..analysis.verdict.report.content import verdict_content, verdict_table
+from ..analysis.verdict.report.gpus import gpu_lines
 from ..analysis.verdict.report.rent import rent_sentence
 from ..analysis.verdict.report.sentences import (
     draw_share_sentence,
@@ -170,6 +171,7 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     lines += [
         *filter(None, [popularity_words(verdict, verdict_outlook.cases)]),
         *tipping_words(verdict_outlook.tipping),
+        *(["By GPU:", *gpu_lines(verdict_outlook.gpus), ""] if verdict_outlook.gpus else []),
         *notes(verdict),
     ]
     lines += [inputs_sentence(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]

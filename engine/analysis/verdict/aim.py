@@ -11,6 +11,7 @@ from ...units import HOUR
 from .candidates import CandidateEstimate
 from .delivery import delay
 from .protected import CandidateProtection
+from .question import VerdictQuestion
 from .requirement import Objective, Requirement
 
 ROUNDING = 1e-9  # so that a machine is as fast as itself
@@ -109,6 +110,16 @@ class Aim:
         """Return the cost in the objective's unit: a month, or a billion samples."""
         return self.month(candidate, guard) if self.objective == "month" else self.cost(candidate, guard)
 
+    def dearer_by_a_dollar(self, step: float, share: float) -> float:
+        """Return by how much the objective rises with one USD of a machine's price.
+
+        step: seconds of a batch. share: share of samples that count. Return 0 where the objective is no money.
+        """
+        seconds = {"cost": BILLION * step / self.batch_size, "month": self.machine.training_hours_a_month * HOUR}
+        if self.objective in seconds:
+            return (training_cost(self.machine, 1.0, 0.0, seconds[self.objective]).capital or 0.0) / max(share, MIN_SHARE)
+        return 1.0 if self.objective == "capital" else 0.0
+
     def _paid(self, candidate: CandidateEstimate, guard: CandidateProtection, seconds: float) -> SplitCost | None:
         """Return the cost of `seconds` of training, and of as much again as failures undo."""
         protected_candidate = guard.add_to(candidate)
@@ -139,6 +150,13 @@ class Aim:
             "time": sample_seconds,
         }[self.objective]
         return objective_value, total_cost, sample_seconds
+
+
+def plain_aim(question: VerdictQuestion) -> Aim:
+    """Return the aim of a question, without the throughput of an "as fast as" system."""
+    requirement, base = question.requirement, question.base
+    batch = base.data.batch_size
+    return Aim(requirement, question.objective_in_force, base.machine, batch, requirement.min_throughput(batch))
 
 
 def _excess(loss: float, limit: float | None) -> float:

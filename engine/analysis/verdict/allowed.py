@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ...core.catalog import availability, part_names_of
-from ...core.part_files.lists import owns
+from ...core.part_files.lists import bare_name, owns
 from ...errors import BadInput, nearest_hint
 from ...scenario.machine import PARTS
 
@@ -62,10 +62,10 @@ class AllowedParts:
     def parts_of_knob(self, knob: str) -> tuple[str, ...]:
         """Return the allowed parts for a knob of the machine, in the catalogue's order."""
         parts = PARTS[knob]
-        sole_parts = {parts.scenario_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
+        sole_parts = {bare_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
         if sole_parts:
             return tuple(name for name in parts() if name in sole_parts)
-        named_parts = {settled for word in self.words if word not in STATES and (settled := parts.scenario_name(word))}
+        named_parts = {bare_name(word) for word in self.words if word not in STATES and parts.scenario_name(word)}
         states = self.states if self.states or named_parts else STATES[ON_SALE]
         owned_names = {name for name in parts() if any(owns(self.owned, kind, name) for kind in parts.kinds)}
         allowed_names = {name for name in parts() if name in {*named_parts, *owned_names} or _state(knob, name) in states}

@@ -4,7 +4,7 @@ A stack is a system on software. A quick search of all stacks comes first, then 
 yielded after each search.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -22,8 +22,7 @@ from ...scenario.scenario import KNOBS, Scenario, with_checked_values, with_valu
 from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import powered_devices
-from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SplitCost
-from .allowed import AllowedParts
+from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SplitCost, plain_aim
 from .candidates import CandidateEstimate, Candidates, Setting
 from .delivery import delivery_of, late_words
 from .families import FAMILY_BY_MEMORY, family_of, medium_of
@@ -141,20 +140,25 @@ class Verdict:
 
     @property
     def best_row(self) -> SystemRow | None:
-        """The best row that meets the requirement; None if no row does.
-
-        Of rows within 2 % of the best, the plainest machine is taken (`plainness_key`).
-        """
-        meeting = [row for row in self.rows if row.meets]
-        min_value = min((row.objective_value for row in meeting), default=0.0)
-        tied_rows = (row for row in meeting if row.objective_value <= TIE_FACTOR * min_value)
-        return min(tied_rows, key=lambda row: plainness_key(row.system, row.nodes, row.objective_value), default=None)
+        """The best row that meets the requirement; None if no row does."""
+        return best_of(self.rows)
 
     @property
     def families(self) -> tuple[SystemRow, ...]:
         """The best row of each family; the family of `best_row` comes first."""
         best_rows = {row.family: row for row in (*filter(None, [self.best_row]), *self.rows)[::-1]}
         return tuple(sorted(best_rows.values(), key=lambda row: (row is not self.best_row, row.rank)))
+
+
+def best_of(rows: Iterable[SystemRow]) -> SystemRow | None:
+    """Return the best row that meets the requirement; None if no row does.
+
+    Of rows within 2 % of the best, the plainest machine is taken (`plainness_key`).
+    """
+    meeting = [row for row in rows if row.meets]
+    min_value = min((row.objective_value for row in meeting), default=0.0)
+    tied_rows = (row for row in meeting if row.objective_value <= TIE_FACTOR * min_value)
+    return min(tied_rows, key=lambda row: plainness_key(row.system, row.nodes, row.objective_value), default=None)
 
 
 def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
@@ -179,28 +183,36 @@ def verdicts(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterat
 class SystemSearch:
     """The search for one question: its space, its aim and all candidates estimated so far."""
 
-    def __init__(self, question: VerdictQuestion, systems: Collection[str] = (), chosen: Collection[Stack] = ()) -> None:
+    def __init__(
+        self,
+        question: VerdictQuestion,
+        systems: Collection[str] = (),
+        chosen: Collection[Stack] = (),
+        gpu: str = "",
+        aim: Aim | None = None,
+    ) -> None:
         """Find the space, and the throughput that an "as fast as" system needs.
 
-        systems: limits the systems. chosen: the stacks to search, () for all of the systems.
+        systems: limits the systems. chosen: the stacks to search, () for all of the systems. gpu: the only GPU, which may be
+        without a price. aim: the aim, if it is known.
         """
         self.question, base = question, question.base
         self.candidates = Candidates(base, question.allowed, question.software, question.layers)
-        requirement, batch = question.requirement, base.data.batch_size
-        aim = Aim(requirement, question.objective_in_force, base.machine, batch, requirement.min_throughput(batch))
+        own_aim = aim or plain_aim(question)
         all_stops = space_of(base, question.allowed, chosen or stacks(base, question.software, systems))
-        priced_gpus = _priced_gpus(base, question.allowed) if aim.needs_prices else None
         gpus = question.allowed.parts_of_knob("gpu")
-        self.unpriced = () if priced_gpus is None else tuple(name for name in gpus if name not in priced_gpus)
+        priced_gpus = _priced_gpus(base, gpus) if own_aim.needs_prices else frozenset(gpus)
+        self.unpriced = tuple(name for name in gpus if name not in priced_gpus)
+        sought_gpus = {gpu} if gpu else priced_gpus
         all_stops = dict(sorted(all_stops.items(), key=lambda item: not question.software.allows(item[0])))  # the verdict first
-        self.space = (
-            all_stops
-            if priced_gpus is None
-            else {stack: _restrict_gpus(stops, priced_gpus) for stack, stops in all_stops.items()}
-        )
+        self.space = {stack: _restrict_gpus(stops, sought_gpus) for stack, stops in all_stops.items()}
         self.found: dict[Stack, Setting] = {}
         self.struck = has_fault_rate(base)
-        self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.as_fast_as)))
+        self.aim = aim or self._with_speed(own_aim)
+
+    def _with_speed(self, aim: Aim) -> Aim:
+        """Return an aim with the throughput of an "as fast as" system."""
+        return replace(aim, throughput=max(aim.throughput, self._as_fast_as(self.question.requirement.as_fast_as)))
 
     def _as_fast_as(self, system: str | None) -> float:
         """Return the samples/s of a system on the scenario's parts at its best policies and its fastest stack; 0 for None."""
@@ -332,9 +344,9 @@ def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any,
     return (definition.confidence != "source", len(definition.devices), nodes, objective_value, system)
 
 
-def _priced_gpus(base: Scenario, parts: AllowedParts) -> frozenset[str]:
-    """Return the GPUs that have a price."""
-    machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in parts.parts_of_knob("gpu")}
+def _priced_gpus(base: Scenario, gpus: Iterable[str]) -> frozenset[str]:
+    """Return the GPUs that have a price, or are owned."""
+    machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in gpus}
     return frozenset(
         name for name, scenario in machines.items() if powered_devices("all-hbm", scenario.machine)["gpu"].price is not None
     )

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
+from typing import Any
 
 from ..decide import SystemSearch, Verdict
 from .bands import VerdictBands, verdict_bands
+from .by_gpu import GpuRow, gpu_rows
 from .shortlist import Settings, shortlist
 from .territory import DEFAULT_AXES, Territory, extend_territory
 from .tipping import TippingPoint, tipping_points
@@ -22,12 +25,14 @@ class Outlook:
     cases: the winners of changed questions.
     tipping: its tipping points.
     map: its map of winners.
+    gpus: the best machine of each GPU.
     """
 
     bands: VerdictBands | None = None
     cases: tuple[VariedCase, ...] = ()
     tipping: tuple[TippingPoint, ...] = ()
     map: Territory | None = None
+    gpus: tuple[GpuRow, ...] = ()
 
 
 NO_OUTLOOK = Outlook()
@@ -42,6 +47,17 @@ def shortlist_of(verdict: Verdict) -> Settings:
 def bands_of(verdict: Verdict) -> VerdictBands:
     """Return the bands of a verdict."""
     return verdict_bands(verdict, SystemSearch(verdict.question).aim)
+
+
+def gpus_of(verdict: Verdict) -> tuple[GpuRow, ...]:
+    """Return the best machine of each GPU, that of the verdict first, then the cheapest."""
+    return tuple(sorted(gpu_rows(verdict, SystemSearch(verdict.question).aim), key=_gpu_order))
+
+
+def _gpu_order(one: GpuRow) -> tuple[Any, ...]:
+    """Return a key that puts the verdict first, then priced machines by cost, then others, then GPUs without a machine."""
+    value = one.row.objective_value if one.row and one.row.capital is not None and one.row.meets else inf
+    return (not one.wins, one.row is None, value, -(one.break_even or 0.0), one.gpu)
 
 
 def popularity_cases_of(verdict: Verdict) -> tuple[VariedCase, ...]:
@@ -71,9 +87,11 @@ def outlook(verdict: Verdict, mapped: bool, heard: OutlookProgress = lambda shar
     """
     heard(0.0, "bands")
     bands = bands_of(verdict)
-    heard(0.1, "tipping points")
+    heard(0.1, "GPUs")
+    gpus = gpus_of(verdict)
+    heard(0.2, "tipping points")
     cases, points, territory = cases_of(verdict), tipping_of(verdict), None
     while mapped and not (territory and territory.is_complete):
         territory = map_of(verdict, *DEFAULT_AXES, territory)
         heard(0.4 + 0.6 * territory.share, "map")
-    return Outlook(bands, cases, points, territory)
+    return Outlook(bands, cases, points, territory, gpus)

@@ -12,6 +12,7 @@ from ....scenario.scenario import KNOBS
 from ....sweep import links
 from ..decide import SystemRow, Verdict
 from ..outlook.axes import AXES
+from ..outlook.by_gpu import GpuRow, break_even_of, gpu_of
 from ..outlook.outlook import NO_OUTLOOK, Outlook
 from ..outlook.shortlist import Winner
 from ..outlook.territory import Territory
@@ -21,6 +22,7 @@ from ..question import PRICES
 from ..stacks import FRAMEWORK, SoftwareChoice
 from .asked import link_of
 from .bill import bill_content, bill_text, split_content
+from .gpus import gpu_title
 from .rent import rent_content
 from .sentences import headline, inputs_sentence, notes, reason_sentence
 from .software import loop_sentence, model_choice_sentence, other_software_sentence, software_state, unwritten_sentence
@@ -55,11 +57,38 @@ def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) 
         "buy_against_rent": best_row and rent_content(best_row),
         "notes": list(notes(verdict)),
         "verdict": None if best_row is None else row_content(best_row, base, outlook, question.software),
-        "rows": [row_content(row, base, outlook, question.software) for row in (*verdict.rows, *verdict.unwritten)],
+        "rows": [_row_of(row, verdict, base, outlook) for row in (*verdict.rows, *verdict.unwritten)],
+        "by_gpu": [_gpu_content(one, base, question.software) for one in outlook.gpus],
         "what_if": [_varied(case) for case in outlook.cases],
         "tipping_points": [_tipping(point, point.changed_case) for point in outlook.tipping if point.changed_case],
         **({"map": _map(outlook.map)} if outlook.map else {}),
     }
+
+
+def _row_of(row: SystemRow, verdict: Verdict, base: str, outlook: Outlook) -> dict[str, Any]:
+    """Return a row of a verdict with its break-even: below that price of its GPU it would be the verdict."""
+    content = row_content(row, base, outlook, verdict.question.software)
+    return {**content, "break_even": _break_even(gpu_of(row), break_even_of(row, verdict))}
+
+
+def _gpu_content(one: GpuRow, base: str, choice: SoftwareChoice) -> dict[str, Any]:
+    """Return the row of a GPU; `break_even` is null where no price decides, or where none is known."""
+    price = one.price
+    return {
+        "gpu": one.gpu,
+        "title": gpu_title(one.gpu),
+        "wins": one.wins,
+        "row": row_content(one.row, base, choice=choice) if one.row else None,
+        "reason": one.reason or None,
+        "price_usd": price.value if price else None,
+        "price_year": (price.year or None) if price else None,
+        "price_source": price.source if price else None,
+        "break_even": _break_even(one.gpu, one.break_even),
+    }
+
+
+def _break_even(gpu: str, usd: float | None) -> dict[str, Any] | None:
+    return None if _finite(usd) is None else {"part": f"gpu/{gpu}", "usd_each": usd}
 
 
 def _varied(case: VariedCase) -> dict[str, Any]:
