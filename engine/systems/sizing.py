@@ -4,15 +4,15 @@ Persistent memory: modules that hold tables and logs; at least as many as the li
 DRAM: the cheapest equal DIMMs in all channels. Drives: as many as hold the tables.
 """
 
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple
 
 from ..core import figures
 from ..core.constants import Constant
 from ..core.memo import is_given
-from ..hardware.device import expanders, gpus_in_node, nodes
+from ..hardware.device import assumed_value, expanders, gpus_in_node, nodes
 from ..hardware.devices.cxl import lanes_rate
-from ..hardware.devices.dram import PER_CHANNEL, Dimms, DIMMS_GiB, host_dimms, like_dimms
+from ..hardware.devices.dram import PER_CHANNEL, Dimms, DIMMS_GiB, dimm_slots, grade, host_dimms, like_dimms
 from ..hardware.devices.expander_dram import card, expander_dimms
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules, modules_for, own_link
@@ -31,6 +31,7 @@ SERVER, DRIVES, NUM_EXPANDERS = "machine.server_dram_GiB", "machine.num_ssds", "
 CHASSIS, LINK, LINK_LATENCY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
 AUTOMATIC_SIZES = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUM_EXPANDERS, LINK, LINK_LATENCY, CHASSIS)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # largest PMEM capacity of a node
+USUAL_GiB = 128  # of the largest DIMMs beside GPUs: MLPerf's 8 MI355X (288 GB each) have 24 of them, by AMD's description
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
 
 
@@ -164,10 +165,25 @@ def max_dram_GiB(channels: int) -> float:
 def least_host_dram(s: Scenario, system: System) -> float:
     """Return the GiB of DRAM that a host without tables needs to feed its GPUs.
 
-    The size is that of equal DIMMs in all channels.
+    The size is that of equal DIMMs in all channels. Where it takes larger DIMMs than USUAL_GiB, which cost more a GB, it is
+    what all slots hold of these, if that is no less than the range of STAGING.
     """
-    gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
-    return host_dram_GiB(s, STAGING.value * gpus * memory_bytes(s.machine))
+    gpu_bytes = (gpus_in_node(s.machine) if "gpu" in system.devices else 0) * memory_bytes(s.machine)
+    wanted, usual = host_dram_GiB(s, STAGING.value * gpu_bytes), most_usual_GiB(s)
+    return usual if STAGING.low * gpu_bytes <= usual * GiB < wanted * GiB else wanted
+
+
+def most_usual_GiB(s: Scenario) -> float:
+    """Return the GiB of DIMMs of USUAL_GiB in all channels and slots of a host.
+
+    Return infinity for a grade whose larger DIMMs cost no more a GB.
+    """
+    machine, channels = machine_around(s.system, s.machine, "dram"), host_channels(s.machine)
+    memory = grade(machine)
+    if assumed_value(machine, "dram", memory.premium_256) <= assumed_value(machine, "dram", memory.premium_128):
+        return inf
+    per_channel = max(1, min(PER_CHANNEL, int(dimm_slots(machine) // channels)))
+    return float(per_channel * channels * USUAL_GiB)
 
 
 def _in_host(s: Scenario, system: System) -> float:

@@ -100,10 +100,15 @@ def slotted_modules(machine: MachineKnobs) -> int:
     return 0 if machine.pmem_capacity_GB is None or own_link(machine) else modules(machine)
 
 
+def dimm_slots(machine: MachineKnobs) -> float:
+    """Return the slots of a host's chassis for DIMMs of DRAM."""
+    chassis = CHASSIS[machine.chassis or DEFAULT_CHASSIS]
+    return assumed_value(machine, "chassis", chassis.slots) - slotted_modules(machine)
+
+
 def host_dimms(machine: MachineKnobs, gib: float) -> Dimms:
     """Return the DIMMs of one host for `gib` GiB, in slots that PMEM leaves free."""
-    slots = assumed_value(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS].slots) - slotted_modules(machine)
-    return cheapest_dimms(machine, "dram", grade(machine), host_channels(machine), gib, slots)
+    return cheapest_dimms(machine, "dram", grade(machine), host_channels(machine), gib, dimm_slots(machine))
 
 
 def dimms_on_bill(name: str, memory: Memory, dimms: Dimms) -> BillItem:

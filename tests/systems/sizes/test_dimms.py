@@ -102,3 +102,27 @@ def test_automatic_dram_is_the_cheapest_and_says_its_dimms():
     eight = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 8, "machine.gpu": "h200", "machine.host": "amx-2023"})
     told = find_automatic_value(eight, HOST)  # twice 8 × 141 GB are 2,101 GiB
     assert told.setting == 32 * 96 and "32 × 96 GiB, the cheapest like DIMMs" in told.reason
+
+
+@each(
+    ("gpu", "host", "grade", "size"),
+    [
+        ("mi350x", "epyc-2024", "ddr5-6000", 24 * 128),  # twice 8 × 288 GB would be 4,292 GiB, 24 of 256
+        ("mi350x", "amx-2023", "ddr5-4800", 32 * 128),
+        ("mi350x", "server", "ddr4-3200", 32 * 256),  # whose larger modules have no other price a GB
+        ("mi325x", "amx-2023", "ddr5-4800", 32 * 128),  # 3,815 GiB
+        ("h100-sxm", "amx-2023", "ddr5-4800", 16 * 96),
+        ("h100-sxm", "epyc-2024", "ddr5-6000", 24 * 64),
+    ],
+)
+def test_a_host_without_tables_has_twice_its_gpus_memory_but_no_modules_beyond_128_for_it(gpu, host, grade, size):
+    asked = {
+        "system": "all-hbm",
+        "machine.num_gpus": 8,
+        "machine.gpu": gpu,
+        "machine.host": host,
+        "machine.host_dram": grade,
+        HOST: None,
+    }
+    settled = settle(with_values(KAGGLE, asked))
+    assert settled.scenario.machine.host_dram_GiB == size
