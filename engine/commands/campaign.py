@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from .. import version
+from ..analysis.verdict.report.bill import bill_content
 from ..campaign import fault_stream
 from ..campaign.compare import compare_protections
 from ..campaign.reference_points import YARDSTICKS, Prediction, llama_prediction
@@ -18,7 +19,7 @@ from ..campaign.simulate import checkpoint_period
 from ..core.figures import exact
 from ..errors import BadInput, nearest_hint
 from ..faults.fault import Hazard
-from ..insight.running_costs import price_unit
+from ..insight.running_costs import bill_of, price_unit
 from ..registry import variant_names
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
@@ -98,6 +99,7 @@ def call(arguments: argparse.Namespace) -> int:
                 name: {"mtbf": hazard.mtbf, "shape": hazard.shape, "at": hazard.listed_seconds}
                 for name, hazard in hazards.items()
             },
+            "bill": bill_content(bill_of(scenario)),
             "rows": rows,
             "yardsticks": [asdict(yardstick) for yardstick in YARDSTICKS],
             "llama3": _prediction_json(llama_prediction()),

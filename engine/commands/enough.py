@@ -17,10 +17,11 @@ from ..analysis.enough.memory_cost import way_lines as way_lines
 from ..analysis.enough.question import Target, TargetQuestion, baseline_of, make_question
 from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import SmallestMachines, find_smallest
+from ..analysis.verdict.report.bill import bill_content
 from ..core import figures
 from ..hardware.money.prices import unpriced_sentences
 from ..insight.knobs.strips import Strip, strips
-from ..insight.running_costs import assumptions, electricity_unit, price_unit, running_cost_unit, running_costs
+from ..insight.running_costs import assumptions, bill_of, electricity_unit, price_unit, running_cost_unit, running_costs
 from ..registry import variant_names
 from ..results.result import Result
 from ..scenario import knobs
@@ -182,6 +183,7 @@ def _content(
                 "kwh_a_month": costs.kwh_month,
                 "electricity_usd_a_month": costs.electricity_month,
                 "usd_per_billion_samples": costs.per_billion_samples,
+                "bill": bill_content(bill_of(_machines(question, answer)[name].scenario)),
             }
             for name, costs in machines.items()
             if costs

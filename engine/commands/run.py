@@ -10,11 +10,12 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from ..analysis.objective import number_text, short_name
+from ..analysis.verdict.report.bill import bill_content
 from ..artefact import pack_artefact
 from ..core.figures import count, figure
 from ..embedding_tables.table_rows import table_rows
 from ..errors import BadInput
-from ..insight.running_costs import price_note, price_unit
+from ..insight.running_costs import bill_of, price_note, price_unit
 from ..results.csv_table import csv_text
 from ..results.metrics import ERRORS, error_of
 from ..results.perfetto import chrome_trace
@@ -54,7 +55,8 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], fidelity))
     if arguments.json:
-        content = json.loads(result_text(result)) | {"tables": table_rows(result, selection.table_names)}
+        bill = bill_content(bill_of(result.scenario)) if result.ran else []
+        content = json.loads(result_text(result)) | {"tables": table_rows(result, selection.table_names), "bill": bill}
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 
 from ..core.constants import Constant
 from ..core.figures import exact, percent
+from ..errors import EmberpoolError
 from ..hardware.devices.wall import node_joule_factor, room_joule_factor
 from ..hardware.money import prices
+from ..hardware.money.bill import BillItem
 from ..hardware.money.prices import LIFE, paid_prices
 from ..results.result import Result
 from ..scenario.machine import HOURS, RECORDED, MachineKnobs
 from ..scenario.scenario import Scenario, with_values
+from ..schedule.machine import machine_of, settle
 from ..systems.system import in_chassis, powered_devices
 from ..units import DAY, HOUR, MS
 
@@ -82,6 +85,15 @@ def training_cost(machine: MachineKnobs, capital: float | None, watts: float, se
     trained = machine.service_life_years * MONTHS_A_YEAR * machine.training_hours_a_month * HOUR
     written_off = None if capital is None else capital * seconds / trained
     return TrainingCost(written_off, watts * seconds / KWH * prices.electricity(machine).value)
+
+
+def bill_of(scenario: Scenario) -> tuple[BillItem, ...]:
+    """Return the bill of a scenario's machine, with its sizes chosen; () for one that cannot be built."""
+    try:
+        devices = machine_of(settle(scenario)).devices
+    except EmberpoolError:
+        return ()
+    return tuple([item for device in devices.values() for item in device.bill if item.count])
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:

@@ -1,25 +1,30 @@
 """Money of a verdict: bills, months, the row of each GPU, and the price of a GPU at which the verdict changes."""
 
+import json
 from csv import DictReader
 from dataclasses import replace
 from io import StringIO
 from math import isfinite
+from pathlib import Path
 
 import pytest
 
+from engine.__main__ import main
 from engine.analysis.verdict.allowed import AllowedParts
 from engine.analysis.verdict.decide import SystemSearch, Verdict, decide
 from engine.analysis.verdict.outlook.by_gpu import GpuRow, gpu_of, gpu_rows
 from engine.analysis.verdict.outlook.outlook import Outlook
 from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.asked import link_of, read_question
-from engine.analysis.verdict.report.bill import bill_text
+from engine.analysis.verdict.report.bill import bill_content, bill_text
 from engine.analysis.verdict.report.content import verdict_content, verdict_table
-from engine.analysis.verdict.report.sentences import full_use_sentence, headline
+from engine.analysis.verdict.report.sentences import full_use_sentence, headline, unavailable_sentence
 from engine.analysis.verdict.requirement import Objective, read_requirement
 from engine.analysis.verdict.stacks import SoftwareChoice
 from engine.errors import BadInput
+from engine.estimate import estimate
 from engine.results import csv_table
+from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.sweep.links import open_link
 from engine.sweep.questions import LinkQuestions
@@ -207,3 +212,22 @@ def test_more_that_is_owned_is_never_dearer():
         for owned in ("", "gpu/a100-80:1", OWN, "gpu/a100-80:8;chassis/gpu-8-sxm:1", "a100-80;gpu-8-sxm")
     ]
     assert costs == sorted(costs, reverse=True)
+
+
+def test_a_used_part_is_said_to_be_bought_used_and_not_that_it_cannot_be_bought():
+    best = decide(asked("throughput=2e6", parts=f"gpu=a100-80,{HOST}"), SYSTEMS).best_row
+    assert best is not None
+    assert unavailable_sentence(best) == "Bought used, as it is no longer sold new: a100-80."
+    assert [item["used"] for item in bill_content(best.bill) if item["part"] == "gpu/a100-80"] == [True]
+    owned = decide(asked("throughput=2e6", parts=f"gpu=a100-80,{HOST}", machine__owned_parts="a100-80"), SYSTEMS).best_row
+    assert owned is not None and unavailable_sentence(owned) == ""
+
+
+@each("command", ["run", "enough", "campaign"])
+def test_every_command_says_one_bill_that_sums_to_the_price(command: str, tmp_path: Path):
+    more = {"run": ["--estimate"], "enough": [], "campaign": ["--mtbf", "gpu-crash=24", "--protection", "undo", "--seeds", "1"]}
+    assert main([command, "--preset", "optane-kaggle", *more[command], "--json", str(tmp_path / "told.json")]) == 0
+    told = json.loads((tmp_path / "told.json").read_text())
+    bill = told["costs"]["As it is"]["bill"] if command == "enough" else told["bill"]
+    capital = estimate(preset("optane-kaggle").scenario).results["Capital cost [USD]"]
+    assert sum(item["count"] * item["usd_each"] for item in bill) == pytest.approx(capital, abs=0.005)

@@ -41,6 +41,7 @@ def bill_content(items: Sequence[BillItem]) -> list[dict[str, Any]]:
             "year": (item.price.year if item.price else 0) or None,
             "source": item.price.source if item.price else None,
             "sourced": item.price is not None and item.price.confidence != UNSOURCED,
+            "used": item.price is not None and item.price.used,
             "quoted": item.price is not None and item.price.source == QUOTED,
             "unit_usd": item.price.value if item.price else None,
             "unit": item.price.unit if item.price else None,

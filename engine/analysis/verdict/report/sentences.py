@@ -98,9 +98,13 @@ def machine_words(row: SystemRow) -> str:
 
 
 def unavailable_sentence(row: SystemRow) -> str:
-    """Return a sentence on a machine's parts that are not on sale today, or ""."""
-    unavailable = [f"{name} is {state}" for name, state in row.states.items() if state not in ("on sale", "unknown")]
-    return f"Cannot be bought: {', '.join(unavailable)}." if unavailable else ""
+    """Return sentences on a machine's parts that are not on sale today, or are bought used; "" for none."""
+    used = [item.part for item in row.bill if item.bought and item.price and item.price.used]
+    others = ((name, state) for name, state in row.states.items() if name not in used)
+    unavailable = [f"{name} is {state}" for name, state in others if state not in ("on sale", "unknown")]
+    sentences = [f"Bought used, as it is no longer sold new: {', '.join(used)}."] * bool(used)
+    sentences += [f"Cannot be bought: {', '.join(unavailable)}."] * bool(unavailable)
+    return " ".join(sentences)
 
 
 def _spread(number: int, name: str, nodes: int) -> str:
@@ -254,9 +258,8 @@ def unpriced_sentence(verdict: Verdict) -> str:
 
     The GPU of the scenario is named as such. Return "" without such GPUs.
     """
-    gpu, names = verdict.question.base.machine.gpu, ", ".join(verdict.unpriced)
-    own = f" {gpu} is the GPU of the scenario: machine.quotes can give a price." if gpu in verdict.unpriced else ""
-    return f"Left out, because they have no published price: {names}.{own}" if verdict.unpriced else ""
+    names = ", ".join(verdict.unpriced)
+    return f"No price is published of {names}: the table by GPU says below which price each would win." if names else ""
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
