@@ -88,7 +88,10 @@ def training_cost(machine: MachineKnobs, capital: float | None, watts: float, se
 
 
 def bill_of(scenario: Scenario) -> tuple[BillItem, ...]:
-    """Return the bill of a scenario's machine, with its sizes chosen; () for one that cannot be built."""
+    """Return the bill of a scenario's machine, with its sizes chosen.
+
+    Return () for a machine that cannot be built.
+    """
     try:
         devices = machine_of(settle(scenario)).devices
     except EmberpoolError:

@@ -26,7 +26,8 @@ BUYABLE = ("on sale", "unknown")
 class Machine(NamedTuple):
     """A machine that can be built and trains: its knobs, and what it takes and costs.
 
-    capital: USD, None without a price. cost: USD of a billion samples. energy: J a sample. time: s a sample.
+    capital: USD, None without a price. cost: USD of a billion samples. month: USD of a month. energy: J a sample. time: s a
+    sample.
     """
 
     settings: Mapping[str, Any]
@@ -34,6 +35,7 @@ class Machine(NamedTuple):
     cost: float | None
     energy: float
     time: float
+    month: float | None = None
 
 
 def machines(base: Scenario, system: str, space: Space, states: Sequence[str] = BUYABLE) -> list[Machine]:
@@ -73,8 +75,10 @@ def _built(base: Scenario, system: str, space: Space, states: Sequence[str]) -> 
 def _machine(settings: Mapping[str, Any], result: Result) -> Machine:
     figures, machine, samples = result.results, result.scenario.machine, result.scenario.data.batch_size
     seconds, joules = (figures["Step time [ms]"] or 0.0) / 1e3 / samples, (figures["Energy per batch [J]"] or 0.0) / samples
-    capital, cost = figures["Capital cost [USD]"], None
+    capital, cost, month = figures["Capital cost [USD]"], None, None
     if capital is not None:
         written_off = capital * seconds / (machine.service_life_years * SECONDS_OF_A_YEAR)
         cost = 1e9 * (written_off + joules / JOULES_OF_A_KWH * electricity(machine).value)
-    return Machine(settings, capital, cost, joules, seconds)
+        kwh = joules / seconds * machine.training_hours_a_month / 1e3
+        month = capital / (12 * machine.service_life_years) + kwh * electricity(machine).value
+    return Machine(settings, capital, cost, joules, seconds, month)

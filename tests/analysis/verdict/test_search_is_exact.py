@@ -93,7 +93,8 @@ def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     }
     asked = drawn.requirement(random, scenario, [one for some in found.values() for one in some])
     monkeypatch.setattr(deciding, "space_of", lambda base, parts, chosen: space)
-    verdict = decide(replace(plain, requirement=asked, objective=objective))
+    question = replace(plain, requirement=asked, objective=objective)
+    verdict, objective = decide(question), question.objective_in_force
     monkeypatch.undo()
     throughput, told = asked.min_throughput(scenario.data.batch_size), []
     for row in verdict.rows:

@@ -98,7 +98,10 @@ def machine_words(row: SystemRow) -> str:
 
 
 def unavailable_sentence(row: SystemRow) -> str:
-    """Return sentences on a machine's parts that are not on sale today, or are bought used; "" for none."""
+    """Return sentences on parts that are bought used, or cannot be bought.
+
+    Return "" for none.
+    """
     used = [item.part for item in row.bill if item.bought and item.price and item.price.used]
     others = ((name, state) for name, state in row.states.items() if name not in used)
     unavailable = [f"{name} is {state}" for name, state in others if state not in ("on sale", "unknown")]
