@@ -58,7 +58,7 @@ class CandidateEstimate(NamedTuple):
 
     def at_prices(self, prices: Mapping[PartName, Constant]) -> "CandidateEstimate":
         """Return the estimate with other prices of some parts, by kind and name."""
-        if not any((item.kind, item.part) in prices for item in self.bill):
+        if not prices or not any((item.kind, item.part) in prices for item in self.bill):
             return self
         bill = tuple([replace(item, price=prices.get((item.kind, item.part), item.price)) for item in self.bill])
         return self._replace(bill=bill, capital=bill_price(bill))
