@@ -7,10 +7,10 @@ to whichever part the machine has.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts that the copies of a device share evenly.
 DIVISIBLE_AMOUNTS = ("rows", "nbytes", "lookups", "flags", "missed_lines", "written_back_lines", "clean_lines")
+_ASSUMED_PARTS: dict[tuple[Any, ...], tuple[object, Any]] = {}  # each with the part that it was made of
 _KNOWN_VALUES: dict[str, Mapping[str, float]] = {}  # values of constants by their text
 MAX_KNOWN_VALUES = 4096
 TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean_lines")  # time grows with them
@@ -281,10 +282,31 @@ def assumed_part(machine: MachineKnobs, device: str, part: Part, kind: str = "",
 
     kind, name: the part in the catalogue, for its prices.
     """
+    shape: Any = type(part)
+    quantities, switches = _declared(shape)
+    quotes, sources = machine.quotes if kind else "", tuple([getattr(machine, switch) for switch in switches])
+    key = (id(part), device, kind, name, machine.assume, quotes, machine.prices, sources)
+    if (known := _ASSUMED_PARTS.get(key)) is not None and known[0] is part:
+        return cast(Part, known[1])
+    assumed = _assumed(machine, device, part, quoted_prices(machine, kind, name, filter(None, quantities.values())))
+    if len(_ASSUMED_PARTS) >= MAX_KNOWN_VALUES:
+        _ASSUMED_PARTS.clear()
+    _ASSUMED_PARTS[key] = part, assumed
+    return assumed
+
+
+@lru_cache(maxsize=64)
+def _declared(shape: Any) -> tuple[Mapping[str, Quantity | None], tuple[str, ...]]:
+    """Return the quantities of a kind of part by field, and the knobs that choose among their sources."""
+    fields = getattr(shape, "__dataclass_fields__", {})
+    quantities: dict[str, Quantity | None] = {path: declared.metadata.get("quantity") for path, declared in fields.items()}
+    return quantities, tuple(dict.fromkeys(one.switch for one in quantities.values() if one and one.switch))
+
+
+def _assumed(machine: MachineKnobs, device: str, part: Part, quotes: Mapping[str, Constant]) -> Part:
     assumptions, replacements = dict(machine.assume), {}
-    quantities = {path: declared.metadata.get("quantity") for path, declared in getattr(part, "__dataclass_fields__", {}).items()}
-    quotes = quoted_prices(machine, kind, name, filter(None, quantities.values()))
-    for path, quantity in quantities.items():
+    shape: Any = type(part)
+    for path, quantity in _declared(shape)[0].items():
         constant: Constant | None = getattr(part, path)
         if quantity and quantity.key in quotes:
             constant = replacements[path] = quotes[quantity.key]
