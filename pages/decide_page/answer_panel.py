@@ -13,6 +13,7 @@ from engine.analysis.verdict.report.rent import rent_sentence
 from engine.analysis.verdict.report.sentences import (
     delivery_words,
     draw_share_sentence,
+    full_use_sentence,
     headline,
     headline_only_sentence,
     notes,
@@ -87,7 +88,12 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
     )
     choice_note = model_choice_sentence(best_row) if best_row else ""
     software_notes = [loop_sentence(best_row) if best_row else "", unwritten_sentence(verdict)]
-    answer.show(keep, [machine], below=[*software_notes, popularity_note, sureness_note, following], above=choice_note)
+    answer.show(
+        keep,
+        [machine, full_use_sentence(verdict)],
+        below=[*software_notes, popularity_note, sureness_note, following],
+        above=choice_note,
+    )
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best_row is not None and best_row.scenario is not None:
             st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))

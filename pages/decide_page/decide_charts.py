@@ -35,8 +35,8 @@ COLOURS = {
     families.SERVERS: "#9467bd",
 }
 NO_FAMILY = "no machine can be built"
-# Price and cost of a machine with its protection; Design's are those of the machine alone.
-COUNTED, PRICE, RATE = "Cost of a billion samples that count [USD]", "Machine and protection [USD]", THROUGHPUT
+# Of a machine with its protection; Design's price is that of the machine alone.
+PRICE, RATE = "Machine and protection [USD]", THROUGHPUT
 TO_BE_WRITTEN = "software would have to be written"
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b", TO_BE_WRITTEN: "#9aa1ab"}
 MAP_HEIGHT = 300
@@ -92,9 +92,10 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
 
 
 @lru_cache(maxsize=32)
-def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
+def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, families: tuple[str, ...], cost_title: str) -> Spec:
     """Return a map with a rectangle for each cell, coloured by its winning family.
 
+    cost_title: the title of the cells' costs.
     Needs x, y, x0, x1, y0, y1, family, system, software, cost, price, rate; and a row with the question's position as here_x and
     here_y.
     """
@@ -109,7 +110,7 @@ def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, fami
         ("family", "Rows are held in"),
         ("system", "System"),
         ("software", "Software"),
-        ("cost", COUNTED, ",.3~r"),
+        ("cost", cost_title, ",.3~r"),
         ("price", PRICE, ",.0f"),
         ("rate", RATE, ",.3~r"),
     )

@@ -1,8 +1,7 @@
 """Tables of Decide: systems, bars by family, losses by failure, cases, cells of the map."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import inf
 from typing import Any
 
 import pandas as pd
@@ -14,6 +13,7 @@ from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.shortlist import Winner, leaders
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
+from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.bill import part_name
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
 from engine.analysis.verdict.report.software import (
@@ -29,7 +29,8 @@ from engine.hardware.software import STATE_WORDS
 from engine.insight import quantities
 from engine.registry import load_variant
 from engine.sweep import links
-from pages.decide_page.decide_charts import COUNTED, NO_FAMILY, PRICE, RATE, TO_BE_WRITTEN
+from pages.decide_page import costs
+from pages.decide_page.decide_charts import NO_FAMILY, PRICE, RATE, TO_BE_WRITTEN
 from pages.ui.numbers import quantity
 from pages.ui.page_link import host
 from pages.ui.plain import spell_out_knobs
@@ -40,14 +41,19 @@ MAX_COST_RATIO = 6.0  # times the lowest cost: longer bars would leave no room f
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
 MIN_PART = 1e-4  # share of a cost: smaller parts are not drawn
 NO_BAND = {"low": None, "high": None, "drawn": None}
+COST_FORMAT = "%.4g"
 NUMBERS = {
-    COUNTED: "%.4g",
     PRICE: "%,.0f",
     RATE: "%,.0f",
     quantities.POWER: "%,.0f",
     "Samples that count [%]": "%.2f",
     "Best in draws [%]": "%.0f",
 }
+
+
+def number_formats(question: VerdictQuestion) -> Mapping[str, str]:
+    """Return the formats of numbers by column; a month's cost is in whole dollars."""
+    return {costs.month_title(question): "%,.0f", costs.billion_title(question): COST_FORMAT, **NUMBERS}
 
 
 def title(system: str) -> str:
@@ -68,29 +74,33 @@ def _winner_software(winner: Winner, verdict: Verdict) -> str:
 def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
     """Return the cost of each family's best machine by part, the cheapest family first.
 
-    A family's best machine whose software would have to be written has one row, of its whole cost.
+    Costs are in the objective's unit. A family's best machine whose software would have to be written has one row, of its whole
+    cost.
     """
-    ranked_rows = [row for row in verdict.families if row.cost is not None]
-    ranked_rows.sort(key=lambda row: row.cost.total if row.cost else inf)
-    unwritten = sorted(
-        (row for row in leaders(verdict.unwritten) if row.cost), key=lambda row: row.cost.total if row.cost else inf
-    )
-    lowest_cost = min((row.cost.total for row in ranked_rows or unwritten if row.cost), default=0.0)
-    priced_rows = [(row, row.cost) for row in ranked_rows if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost]
+    ranked_rows = _priced_rows(verdict.families, verdict)
+    unwritten = _priced_rows(leaders(verdict.unwritten), verdict)
+    lowest_cost = min((cost.total for _, cost in ranked_rows or unwritten), default=0.0)
+    priced_rows = [(row, cost) for row, cost in ranked_rows if cost.total <= MAX_COST_RATIO * lowest_cost]
     edge = WHISKER * max((cost.total for _, cost in priced_rows), default=0.0)
     part_rows = []
     for row, cost in priced_rows:
-        band = bands.rows.get(row.stack) if bands and verdict.question.objective == "cost" else None
+        band = bands.rows.get(row.stack) if bands and costs.has_money_bands(verdict.question) else None
         parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.failures, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
             if amount > MIN_PART * cost.total:
                 ends = {"low": band.low, "high": band.high, "drawn": min(band.high, edge)} if band else NO_BAND
                 part_rows.append(_bar_row(row, verdict, cost) | {"part": part, "amount": amount, "rank": rank} | ends)
-    for row in unwritten:
-        if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost:
-            bar = {"part": TO_BE_WRITTEN, "amount": row.cost.total, "rank": 0}
-            part_rows.append(_bar_row(row, verdict, row.cost) | bar | NO_BAND)
+    for row, cost in unwritten:
+        if cost.total <= MAX_COST_RATIO * lowest_cost:
+            bar = {"part": TO_BE_WRITTEN, "amount": cost.total, "rank": 0}
+            part_rows.append(_bar_row(row, verdict, cost) | bar | NO_BAND)
     return pd.DataFrame(part_rows)
+
+
+def _priced_rows(rows: Iterable[SystemRow], verdict: Verdict) -> list[tuple[SystemRow, SplitCost]]:
+    """Return the rows that have a price with their costs in the objective's unit, the cheapest first."""
+    priced_rows = [(row, cost) for row in rows if (cost := costs.cost_in_force(row, verdict.question))]
+    return sorted(priced_rows, key=lambda row_and_cost: row_and_cost[1].total)
 
 
 def _bar_row(row: SystemRow, verdict: Verdict, cost: SplitCost) -> dict[str, Any]:
@@ -108,21 +118,22 @@ def _bar_row(row: SystemRow, verdict: Verdict, cost: SplitCost) -> dict[str, Any
 
 def dearer_families(verdict: Verdict) -> list[str]:
     """Return sentences on families without a bar: much more expensive, or unable to run."""
-    costs = [row.cost.total for row in verdict.families if row.cost]
-    lowest_cost, sentences = min(costs, default=0.0), []
-    for row in verdict.families:
-        if row.cost is None:
+    family_costs = [(row, costs.cost_in_force(row, verdict.question)) for row in verdict.families]
+    lowest_cost, sentences = min((cost.total for _, cost in family_costs if cost), default=0.0), []
+    for row, cost in family_costs:
+        if cost is None:
             sentences.append(f"{row.family}: {row.reason}")
-        elif row.cost.total > MAX_COST_RATIO * lowest_cost:
-            sentences.append(f"{row.family}: {times(row.cost.total / lowest_cost)} the lowest cost.")
+        elif cost.total > MAX_COST_RATIO * lowest_cost:
+            sentences.append(f"{row.family}: {times(cost.total / lowest_cost)} the lowest cost.")
     return sentences
 
 
 def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.DataFrame:
     """Return a row for each system on software, with the link that opens its machine in Design.
 
-    Rows whose software would have to be written come last.
+    Rows whose software would have to be written come last. A row has its cost of a month and of a billion samples.
     """
+    month_title, billion_title = costs.month_title(verdict.question), costs.billion_title(verdict.question)
     return pd.DataFrame(
         [
             {
@@ -133,7 +144,8 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
                 "Machine, or what limits it": spell_out_knobs(
                     " ".join(filter(None, (row.reason or machine_words(row), unavailable_sentence(row))))
                 ),
-                COUNTED: row.cost.total if row.cost else None,
+                month_title: row.month.total if row.month else None,
+                billion_title: row.cost.total if row.cost else None,
                 PRICE: row.capital,
                 RATE: quantity(RATE, row.result) if row.result else None,
                 quantities.POWER: quantity(quantities.POWER, row.result) if row.result else None,
@@ -177,17 +189,18 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
 
 
 def case_rows(variants: Sequence[VariedCase], verdict: Verdict) -> pd.DataFrame:
-    """Return a row for each changed question: change, winner, price and throughput.
+    """Return a row for each changed question: change, winner, cost, price and throughput.
 
-    The first row is the unchanged question.
+    The first row is the unchanged question. Costs are in the objective's unit.
     """
-    best_row = verdict.best_row
+    best_row, title_of_cost = verdict.best_row, costs.cost_title(verdict.question)
+    best_cost = costs.cost_in_force(best_row, verdict.question) if best_row else None
     question_row = {
         "If": "as asked",
         "Rows are held in": best_row.family if best_row else NO_FAMILY,
         "System": row_title(best_row) if best_row else "",
         "Software": software_title(best_row, verdict.question.software) if best_row else "",
-        COUNTED: best_row.cost.total if best_row and best_row.cost else None,
+        title_of_cost: best_cost.total if best_cost else None,
         PRICE: best_row.capital if best_row else None,
         RATE: quantity(RATE, best_row.result) if best_row and best_row.result else None,
     }
@@ -200,7 +213,7 @@ def case_rows(variants: Sequence[VariedCase], verdict: Verdict) -> pd.DataFrame:
                     "Rows are held in": variant.winner.family or NO_FAMILY,
                     "System": title(variant.winner.system),
                     "Software": _winner_software(variant.winner, verdict),
-                    COUNTED: variant.winner.cost if variant.winner.meets else None,
+                    title_of_cost: variant.winner.cost if variant.winner.meets else None,
                     PRICE: variant.winner.capital,
                     RATE: variant.winner.throughput or None,
                 }

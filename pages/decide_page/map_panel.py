@@ -11,7 +11,7 @@ from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.territory import DEFAULT_AXES, Territory
 from engine.core.figures import figure, percent
 from pages.answers import later
-from pages.decide_page import decide_charts, decide_tables, questions
+from pages.decide_page import costs, decide_charts, decide_tables, questions
 from pages.graphics import chart
 from pages.ui import session
 
@@ -31,7 +31,7 @@ COLUMNS = {
     "family": "Rows are held in",
     "system": "System",
     "software": "Software",
-    "cost": decide_charts.COUNTED,
+    "cost": "",
     "price": decide_charts.PRICE,
     "rate": decide_charts.RATE,
     "answered": "Computed",
@@ -76,15 +76,15 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
             st.progress(territory.share, f"{percent(territory.share)} of the map is computed")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
-    families = decide_charts.known_families(territory)
-    spec = decide_charts.winners_map(x_axis.title, y_axis.title, x_axis.log, y_axis.log, families)
+    families, cost_title = decide_charts.known_families(territory), costs.cost_title(verdict.question)
+    spec = decide_charts.winners_map(x_axis.title, y_axis.title, x_axis.log, y_axis.log, families, cost_title)
     chart.draw(
         frame,
         spec,
         key="winners",
         title=finding(territory, verdict) if territory.is_complete else "Which family is best where?",
         subtitle=f"The best family over {x_axis.title} and {y_axis.title}, with {verdict.question.software.words}",
-        columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
+        columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title, "cost": cost_title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
         for key, name, label in (

@@ -11,9 +11,9 @@ from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import popularity_changes, tipping_words
 from engine.analysis.verdict.stacks import EXISTS
 from engine.campaign.monthly.losses import LOST_USD
-from engine.insight.running_costs import assumptions, running_cost_unit
+from engine.insight.running_costs import assumptions
 from engine.registry import load_variant
-from pages.decide_page import decide_charts, decide_tables
+from pages.decide_page import costs, decide_charts, decide_tables
 from pages.graphics import chart
 from pages.ui import downloads, session
 from pages.ui.plain import escape_markdown
@@ -32,7 +32,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
     if frame.empty or not verdict.families:
         st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
     else:
-        unit = f"Cost of a billion samples [{running_cost_unit(verdict.question.base)}]"
+        unit = costs.cost_title(verdict.question)
         cheapest_row = verdict.families[0]
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
@@ -40,7 +40,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
         title = f"{cheapest_row.family} is cheapest{' with software that exists' * is_beaten}"
         title = title if cheapest_row.meets else "No family meets the requirement"
         dashed = "; dashed: on software that would have to be written" * (decide_charts.TO_BE_WRITTEN in parts)
-        subtitle = f"{unit}; only samples that count, on each family's best machine{dashed}"
+        subtitle = f"{unit}, on each family's best machine{dashed}"
         chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
         st.caption(escape_markdown(line))
@@ -53,9 +53,10 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping:
     if not cases.done() or cases.exception():
         st.caption("These cases are being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))
     else:
+        formats, cost_title = decide_tables.number_formats(verdict.question), costs.cost_title(verdict.question)
         downloads.show(
             decide_tables.case_rows(cases.result(), verdict),
-            {name: decide_tables.NUMBERS[name] for name in (decide_charts.COUNTED, decide_charts.PRICE, decide_charts.RATE)},
+            {name: formats[name] for name in (cost_title, decide_charts.PRICE, decide_charts.RATE)},
         )
         if best_row and "cxl" not in load_variant("systems", best_row.system).devices:
             st.caption("The best machine has no CXL link, so the bandwidth of the link changes only machines of other families.")
@@ -89,7 +90,8 @@ def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
     """Draw the row of every system, with a link to its machine in Design."""
     st.subheader("All systems", anchor=False)
     frame = decide_tables.all_rows(verdict, session.base(), bands)
-    columns = {name: st.column_config.NumberColumn(format=form) for name, form in decide_tables.NUMBERS.items()}
+    formats = decide_tables.number_formats(verdict.question)
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
     columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
     st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns)
     downloads.rows(frame, "emberpool-verdict", "Download all systems as CSV")

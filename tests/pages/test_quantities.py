@@ -38,8 +38,8 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import links
 from engine.validation.claims import claims
 from engine.validation.validate import claim_points
-from pages.decide_page import decide_tables
-from pages.decide_page.decide_charts import COUNTED, PRICE
+from pages.decide_page import costs, decide_tables
+from pages.decide_page.decide_charts import PRICE
 from pages.failures_page import losses_panel
 from pages.failures_page.fault_tables import weeks_title
 from pages.ui.numbers import label, quantity_text, result_text
@@ -120,7 +120,7 @@ def test_decide_shows_the_numbers_of_the_pages_that_its_links_open(verdict: Verd
         assert told[row.system]["meter_watts"] == cells[POWER] > result.results["Average power [W]"]
         assert cells[PRICE] - quantities.number(CAPITAL, result) == pytest.approx(row.protection.price)
         alone = quantities.number(BILLION_SAMPLES, result)
-        assert cells[COUNTED] == pytest.approx(alone / row.protection.share, rel=1e-4)
+        assert cells[costs.billion_title(verdict.question)] == pytest.approx(alone / row.protection.share, rel=1e-4)
         month = losses_panel.monthly_losses(result.scenario)
         assert lost[decide_tables.title(row.system)] == pytest.approx(month.usd(month.chosen_loss.share.total), rel=1e-3)
         assert month.cluster_hour.watts == cells[POWER]

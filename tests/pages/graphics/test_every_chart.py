@@ -39,7 +39,7 @@ SPECS = {
         "Cost of a billion samples [USD]", ("HBM",), ("capital", "electricity")
     ),
     "decide_charts.winners_map": decide_charts.winners_map(
-        "Embedding tables [GB]", "Lookups of a sample [rows]", True, True, ("HBM",)
+        "Embedding tables [GB]", "Lookups of a sample [rows]", True, True, ("HBM",), "Cost of a month [USD (2026)]"
     ),
     "strip_charts.strip_chart": strip_charts.strip_chart(True, True),
     "every_knob.spec": every_knob.spec(),
