@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 
 from ...core.catalog import form
 from ...core.constants import Constant
+from ...core.part_files.lists import owned_count
 from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
-from ...hardware.device import gpus_in_node
+from ...hardware.device import gpus_in_node, nodes
 from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
 from ...hardware.devices.chassis import gpu_forms
 from ...hardware.devices.gpu import no_unit as no_gpu_unit
 from ...hardware.hosts import HOSTS
 from ...hardware.hosts import no_unit as no_host_unit
 from ...hardware.money.bill import BillItem, bill_price
+from ...hardware.money.quotes import quoted_prices
 from ...insight.running_costs import room_watts
 from ...registry import load_variant
+from ...scenario.machine import MachineKnobs
 from ...scenario.scenario import Scenario, with_checked_values, with_values
 from ...schedule.evaluate import DesignPoint, NotScheduled, Observations, evaluate
 from ...schedule.machine import settle
@@ -175,7 +178,7 @@ class Candidates:
         usable = [name for name in allowed if _chassis_fits(name, gpus, sockets, kind)]
         if not usable and (largest or machine.assume):  # what is assumed of a chassis may give it places
             usable = sorted(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value)[-1:]
-        return sorted(usable, key=_price)
+        return sorted(usable, key=lambda name: _paid(machine, name))
 
     def _forbidden(self, settled: Settled) -> list[str]:
         """Return a sentence for each part of a machine that is not allowed."""
@@ -203,6 +206,15 @@ def _state_phrase(state: str) -> str:
     return {"research": "a research", "announced": "an announced", "discontinued": "a discontinued"}.get(
         state, f"a part {state},"
     )
+
+
+def _paid(machine: MachineKnobs, chassis: str) -> float:
+    """Return the USD that a machine pays for its nodes' chassis, quoted or owned ones too; infinite without a price."""
+    if not machine.owned_parts and not machine.quotes:
+        return nodes(machine) * _price(chassis)
+    quote = quoted_prices(machine, EVERY_CHASSIS.kind, chassis, EVERY_CHASSIS.quantities()).get("price")
+    bought = max(nodes(machine) - owned_count(machine.owned_parts, EVERY_CHASSIS.kind, chassis), 0.0)
+    return bought * (quote.value if quote else _price(chassis)) if bought else 0.0
 
 
 def _price(chassis: str) -> float:
