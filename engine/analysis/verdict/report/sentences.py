@@ -1,7 +1,6 @@
 """The verdict in sentences: the machine, the reason, the next best, left-out parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import inf
 
 from ....core import figures
 from ....core.arithmetic import total
@@ -173,9 +172,9 @@ def reason_sentence(verdict: Verdict) -> str:
         return tie_sentence.rstrip()
     if not next_row.meets:
         return f"{tie_sentence}No other family meets the requirement; the nearest is {next_row.family}: {next_row.reason}"
-    ratio = next_row.objective_value / best_row.objective_value if best_row.objective_value else inf
-    objective_word = WORDS[verdict.question.objective_in_force].amount
-    sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.times(ratio)} the {objective_word}"
+    ratio, amount = _ratio(next_row.objective_value, best_row.objective_value), WORDS[verdict.question.objective_in_force].amount
+    more = f"has {figures.times(ratio)} the {amount}" if ratio else f"has a {amount}, and the machine of owned parts has none"
+    sentence = f"{tie_sentence}{_family_and_machine(next_row)} {more}"
     price_ratio, speed_ratio = _ratio(next_row.capital, best_row.capital), best_row.step / next_row.step
     if verdict.question.objective_in_force in ("cost", "month") and price_ratio:
         price_words, speed_words = _ratio_words(price_ratio, "as much", "less"), _ratio_words(speed_ratio, "as fast", "slower")
@@ -233,13 +232,14 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     unmet_popularities = [case.case_text for case in cases if case.case_text in POPULARITIES and not case.winner.meets]
     if not met_cases or best_row is None:
         return ""
-    min_ratio, max_ratio = (
-        end(case.winner.objective_value / best_row.objective_value for case in met_cases) for end in (min, max)
-    )
-    ends = (figures.times(1.0 if abs(ratio - 1) < SAME else ratio) for ratio in (min_ratio, max_ratio))
-    times = " to ".join(dict.fromkeys(ends)).replace(" times to", " to")
-    amount = WORDS[verdict.question.objective_in_force].amount
-    spread = f"under the other popularities the cheapest machine has {times} the {amount}"
+    amount, values = WORDS[verdict.question.objective_in_force].amount, [case.winner.objective_value for case in met_cases]
+    if best_row.objective_value:
+        ratios = (value / best_row.objective_value for value in (min(values), max(values)))
+        ends = (figures.times(1.0 if abs(ratio - 1) < SAME else ratio) for ratio in ratios)
+        spread_words = f"{' to '.join(dict.fromkeys(ends)).replace(' times to', ' to')} the {amount}"
+    else:  # all parts are owned
+        spread_words = f"a {amount} of up to {figures.figure(max(values), 'USD')}"
+    spread = f"under the other popularities the cheapest machine has {spread_words}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:
         if case.winner.family != best_row.family:
