@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -39,15 +39,21 @@ from ..analysis.verdict.requirement import OBJECTIVES
 from ..analysis.verdict.space import KNOBS, RESET_KNOBS
 from ..analysis.verdict.stacks import FRAMEWORK, SoftwareChoice
 from ..core.figures import count, figure
+from ..errors import BadInput
+from ..hardware.money.owned import owned_parts_text, read_owned
 from ..hardware.software import LAYERS
 from ..insight.quantities import POWER, THROUGHPUT, number
 from ..insight.running_costs import assumptions
 from ..results import csv_table
+from ..scenario.knobs import parse
 from ..scenario.presets import DEFAULT
+from ..scenario.scenario import KNOBS as ALL_KNOBS
 from ..scenario.sequences import sequence_note_of_points
 from ..systems.kernels.in_force import kernel_words
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers
+
+OWNED_PARTS = "machine.owned_parts"
 
 
 def add(commands: Subparsers) -> None:
@@ -70,6 +76,13 @@ def add(commands: Subparsers) -> None:
         "--software", metavar="NAME", help="exists (default), any (also software that would have to be written), a name, or ms=N"
     )
     parser.add_argument("--precision", choices=LAYERS, help="of the layers (default: as in that software's published runs)")
+    parser.add_argument(
+        "--own",
+        action="append",
+        default=[],
+        metavar="COUNTxTITLE",
+        help="parts or whole servers that are owned already, such as '2x8 x A100 80 GB server'; can be repeated",
+    )
     parser.add_argument("--prices", metavar="YEAR", help="whose prices count (those of the scenario, else 2026)")
     parser.add_argument("--map", action="store_true", help="find who wins over size of tables and lookups too")
     parser.add_argument("--quick", action="store_true", help="rows alone, without draws of constants and tipping points")
@@ -80,7 +93,7 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the verdict; returns 0, or 3 where nothing meets the requirement."""
-    selection = scenario_arguments.selected_scenario(arguments)
+    selection = _with_owned_parts(scenario_arguments.selected_scenario(arguments), arguments.own)
     question, base = _question(arguments, selection), selection.start.preset or DEFAULT
     verdict = _decided(question)
     if not verdict.is_complete:
@@ -120,6 +133,18 @@ def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
     except KeyboardInterrupt:
         output.note("Interrupted: draws, tipping points and the map are missing.")
         return NO_OUTLOOK
+
+
+def _with_owned_parts(
+    selection: scenario_arguments.ScenarioSelection, owned: Sequence[str]
+) -> scenario_arguments.ScenarioSelection:
+    """Return a selection that owns what the arguments of --own name; raises BadInput."""
+    if not owned:
+        return selection
+    if OWNED_PARTS in selection.settings:
+        raise BadInput(f"own={owned[0][:60]!r} and {OWNED_PARTS} both say what is owned; write all of it with --own.")
+    text = parse(ALL_KNOBS[OWNED_PARTS], owned_parts_text(map(read_owned, owned)))
+    return replace(selection, settings={**selection.settings, OWNED_PARTS: text})
 
 
 def _question(arguments: argparse.Namespace, selection: scenario_arguments.ScenarioSelection) -> VerdictQuestion:

@@ -37,7 +37,7 @@ def test_bars_and_cases_have_the_engine_s_costs_in_the_objective_s_unit(verdicts
     assert dict(zip(frame["family"], frame["total"], strict=True)) == totals and len(totals) > 1
     assert frame.groupby("family")["amount"].sum().to_dict() == pytest.approx(totals, rel=decide_tables.MIN_PART)
     assert frame["low"].notna().any() == (unit != "capital"), "a band is drawn only on bars of its own unit"
-    case = VariedCase("popularity", 1.0, "avazu", winner(verdict.question, {best.stack: (best.setting,)}))
+    case = VariedCase("popularity", "avazu", 1.0, winner(verdict.question, {best.stack: (best.setting,)}))
     table = decide_tables.case_rows([case], verdict)
     assert list(table[title]) == pytest.approx([getattr(best, field).total] * 2, rel=1e-9)
     assert not {MONTH, BILLION} - {title} & {*table.columns}
