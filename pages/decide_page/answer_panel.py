@@ -37,8 +37,8 @@ from engine.hardware.framework import agreement_sentences
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.answers.question import CHOSEN_BASELINE, default_baseline
-from pages.decide_page import decide_tables
-from pages.ui import answer, downloads, session
+from pages.decide_page import bill_panel
+from pages.ui import answer, session
 from pages.ui.page_link import script
 from pages.ui.plain import escape_markdown
 
@@ -71,9 +71,12 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
     The verdict's assumptions stand below the box.
     """
     if refusal:
+        bill_panel.forget()
         answer.show("No verdict", [refusal])
     elif verdict is None:
-        answer.show("What should I build?", [COMPARING])
+        with st.container(key="decide-verdict"):
+            answer.show("What should I build?", [COMPARING])
+        _draw_actions(None)
     else:
         _draw(verdict, bands, cases)
 
@@ -88,20 +91,14 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
     )
     choice_note = model_choice_sentence(best_row) if best_row else ""
     software_notes = [loop_sentence(best_row) if best_row else "", unwritten_sentence(verdict)]
-    answer.show(
-        keep,
-        [machine, full_use_sentence(verdict)],
-        below=[*software_notes, popularity_note, sureness_note, following],
-        above=choice_note,
-    )
-    with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
-        if best_row is not None and best_row.scenario is not None:
-            st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))
-        if best_row is not None:
-            with st.popover("Parts and notes", type="tertiary", width="content"):
-                downloads.show(decide_tables.bill_rows(best_row), {"USD": "%,.0f"})
-                for note in notes(verdict):
-                    st.markdown(escape_markdown(note, most=MAX_LETTERS))
+    with st.container(key="decide-verdict"):
+        answer.show(
+            keep,
+            [machine],
+            below=[full_use_sentence(verdict), *software_notes, popularity_note, sureness_note, following],
+            above=choice_note,
+        )
+    _draw_actions(verdict)
     if best_row is None:
         sentences = [unstruck_words(verdict), *notes(verdict)]
     else:
@@ -120,6 +117,21 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
     st.caption(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in sentences if sentence))
     if best_row and (rent_note := rent_sentence(best_row)):
         st.caption(escape_markdown(rent_note, most=MAX_LETTERS))
+
+
+def _draw_actions(verdict: Verdict | None) -> None:
+    """Draw the machine's link to Design, and its bill, which stays open while all machines are compared again."""
+    best_row = verdict.best_row if verdict else None
+    if verdict and best_row is None:
+        bill_panel.forget()
+    with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
+        if best_row is not None and best_row.scenario is not None:
+            st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))
+        if bill_panel.has_bill(best_row):
+            with st.popover("Bill and notes", type="tertiary", width="content", key="bill-popover"):
+                bill_panel.draw(best_row)
+                for note in notes(verdict) if verdict else ():
+                    st.markdown(escape_markdown(note, most=MAX_LETTERS))
 
 
 def _open_in_design(scenario: Scenario) -> None:

@@ -14,7 +14,6 @@ from engine.analysis.verdict.outlook.shortlist import Winner, leaders
 from engine.analysis.verdict.outlook.territory import Territory
 from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.question import VerdictQuestion
-from engine.analysis.verdict.report.bill import part_name
 from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
 from engine.analysis.verdict.report.software import (
     OWN_SOFTWARE,
@@ -156,12 +155,6 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
             for row in (*verdict.rows, *verdict.unwritten)
         ]
     )
-
-
-def bill_rows(row: SystemRow) -> pd.DataFrame:
-    """Return the price of each device of a row's machine; the rows sum to its price."""
-    part_rows = [{"Part": part_name(item), "USD": item.usd} for item in row.bill]
-    return pd.DataFrame([*part_rows, {"Part": "All", "USD": row.capital}])
 
 
 def failure_losses(verdict: Verdict) -> pd.DataFrame:

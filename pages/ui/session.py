@@ -211,6 +211,15 @@ def put_data(digest: str) -> None:
     st.session_state[widget("data.digest")] = digest
 
 
+def put_knob(path: str, text: str) -> None:
+    """Set one knob to a value as links write it; call in a callback.
+
+    Raises BadKnob for a value that the knob cannot have.
+    """
+    knob_value = knobs.parse(KNOBS[path], text)
+    st.session_state[widget(path)] = widget_content(KNOBS[path], knob_value)
+
+
 def renew_parts() -> list[str]:
     """Read the visitor's own parts from their files again; return the names of changed parts.
 

@@ -1,0 +1,164 @@
+"""The bill of Decide's machine, with a column for the visitor's own prices."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.analysis.verdict.decide import SystemRow
+from engine.analysis.verdict.report.bill import part_name
+from engine.core import catalog
+from engine.core.figures import figure
+from engine.errors import BadKnob
+from engine.hardware.money.bill import BillItem
+from engine.hardware.money.piece_quotes import piece_quote, with_piece_quote
+from engine.hardware.money.quality import UNSOURCED
+from engine.hardware.money.quotes import QUOTED
+from engine.insight.running_costs import price_unit
+from pages.ui import downloads, session
+from pages.ui.plain import escape_markdown
+
+QUOTES = "machine.quotes"
+EACH, PAID, YOUR_PRICE = "USD each", "USD", "Your price [USD]"
+SHOWN_ROW, TABLE, REFUSAL = "bill of", "bill drawn", "bill refused"
+HELP = (
+    "Type the price that you were quoted for one piece. It replaces the catalogue's price in every machine that has the part. "
+    "An empty cell restores the catalogue's price."
+)
+WAITING = "All machines are being compared again at your prices; this is the bill of the answer before."
+
+
+def has_bill(row: SystemRow | None) -> bool:
+    """Return whether there is a bill to draw: of the answer's machine, or of the answer before."""
+    return row is not None or st.session_state.get(SHOWN_ROW) is not None
+
+
+def draw(row: SystemRow | None) -> None:
+    """Draw the bill of the answer's machine; without an answer so far, that of the answer before."""
+    is_current = row is not None
+    row = st.session_state[SHOWN_ROW] = row or st.session_state.get(SHOWN_ROW)
+    if row is None or row.scenario is None:
+        return
+    items = bill_items(row)
+    frame = bill_frame(items, session.scenario().machine.quotes)
+    key = _table_key(frame)
+    with st.container(key="bill"):
+        st.data_editor(
+            frame,
+            key=key,
+            hide_index=True,
+            num_rows="fixed",
+            placeholder="",
+            disabled=[name for name in frame if name != YOUR_PRICE],
+            column_config={
+                "Part": st.column_config.TextColumn(width=300),
+                EACH: st.column_config.NumberColumn(format="%,.2f"),
+                PAID: st.column_config.NumberColumn(format="%,.2f"),
+                YOUR_PRICE: st.column_config.NumberColumn(help=HELP),
+                "Of year": st.column_config.NumberColumn(format="%d"),
+            },
+            on_change=_take_prices,
+            args=(key, items),
+            alt="The parts of the machine and their prices; the column Your price can be edited",
+        )
+        if refusal := st.session_state.get(REFUSAL):
+            st.caption(f":red[{escape_markdown(refusal)}]")
+        st.caption(escape_markdown(sum_sentence(row) if is_current else WAITING))
+        downloads.rows(frame, "emberpool-bill", "Download the bill as CSV")
+
+
+def forget() -> None:
+    """Show no earlier bill any more."""
+    st.session_state.pop(SHOWN_ROW, None)
+
+
+def bill_items(row: SystemRow) -> tuple[BillItem, ...]:
+    """Return the lines of a row's bill."""
+    return tuple(item for item in row.bill if item.count)
+
+
+def bill_frame(items: Sequence[BillItem], quotes: str) -> pd.DataFrame:
+    """Return the table of a bill; "USD each" is the price in force, "Your price" the quote of a piece.
+
+    quotes: the quotes as `machine.quotes` lists them.
+    """
+    return pd.DataFrame(
+        {
+            "Part": [part_title(item) for item in items],
+            "Count": [item.count for item in items],
+            "Owned": [item.owned for item in items],
+            EACH: pd.Series([item.each for item in items], dtype=float),
+            YOUR_PRICE: pd.Series([piece_quote(quotes, item) for item in items], dtype=float),
+            PAID: pd.Series([item.usd for item in items], dtype=float),
+            "Low to high [USD each]": [_range_text(item) for item in items],
+            "Of year": pd.Series([(item.price.year if item.price else 0) or None for item in items], dtype=float),
+            "Source": [source_text(item) for item in items],
+        }
+    )
+
+
+def part_title(item: BillItem) -> str:
+    """Return a part's size, its title in the catalogue, and the name that a quote uses."""
+    try:
+        title = str(catalog.part_content(item.kind, item.part)["title"])
+    except KeyError:  # a part without a file, such as remote storage
+        return item.part
+    return " ".join(filter(None, (item.size, title, f"({part_name(item)})")))
+
+
+def source_text(item: BillItem) -> str:
+    """Return the source of a price, and whether it has none or is the visitor's own."""
+    if item.price is None:
+        return "no published price"
+    if item.price.source == QUOTED:
+        return QUOTED
+    return f"without a source: {item.price.source}" if item.price.confidence == UNSOURCED else item.price.source
+
+
+def _range_text(item: BillItem) -> str:
+    if item.price is None or item.price.low == item.price.high:
+        return ""
+    return f"{figure(item.units * item.price.low)} to {figure(item.units * item.price.high)}"
+
+
+def sum_sentence(row: SystemRow) -> str:
+    """Return a sentence on the sum of a row's bill, to the cent."""
+    unpriced = [item.part for item in row.bill if item.usd is None]
+    if row.capital is None or row.scenario is None:
+        return f"The bill has no sum: {', '.join(unpriced)} has no published price. Type yours."
+    owned = " Parts that you own cost nothing." if any(item.owned for item in row.bill) else ""
+    return f"The sum is {round(row.capital, 2):,} {price_unit(row.scenario)}, the price in the answer.{owned}"
+
+
+def edited_quotes(quotes: str, items: Sequence[BillItem], edits: Mapping[Any, Mapping[str, Any]]) -> str:
+    """Return quotes after a visitor's edits of a bill; raises BadKnob for a price that is none.
+
+    edits: the edited cells by row, as Streamlit's table has them.
+    """
+    for place, cells in edits.items():
+        if YOUR_PRICE in cells:
+            usd = cells[YOUR_PRICE]
+            quotes = with_piece_quote(quotes, items[int(place)], None if usd is None else float(usd))
+    return quotes
+
+
+def _take_prices(key: str, items: Sequence[BillItem]) -> None:
+    """Set the quotes to the edited prices, or say why they are refused; in a callback."""
+    edits = (st.session_state.get(key) or {}).get("edited_rows", {})
+    st.session_state.pop(REFUSAL, None)
+    try:
+        session.put_knob(QUOTES, edited_quotes(session.scenario().machine.quotes, items, edits))
+    except BadKnob as error:
+        st.session_state[REFUSAL] = str(error)
+        _, turn = st.session_state[TABLE]
+        st.session_state[TABLE] = None, turn
+
+
+def _table_key(frame: pd.DataFrame) -> str:
+    """Return the key of the table: a changed bill, or one after a refused price, begins without edits."""
+    last_frame, turn = st.session_state.get(TABLE, (None, 0))
+    if last_frame is None or not frame.equals(last_frame):
+        turn += 1
+        st.session_state[TABLE] = frame, turn
+    return f"bill {turn}"
