@@ -13,7 +13,7 @@ from engine.analysis.verdict.stacks import FRAMEWORK
 from engine.scenario.scenario import KNOBS
 from engine.sweep.links import OpenedLink
 from engine.sweep.questions import LinkQuestions
-from pages.decide_page import software_fields
+from pages.decide_page import owned_fields, software_fields
 from pages.decide_page.stored_fields import draw_choice, draw_text, store, stored_key, stored_value
 from pages.ui import knob_widgets, palette, session
 from pages.ui.page_link import LinkPart, PageLink
@@ -67,10 +67,9 @@ MORE_KNOBS = (
     "faults.power_loss_mtbf_hours",
     "machine.prices",
     "machine.training_hours_a_month",
-    "machine.owned_parts",
 )
 ANY_GPU = "any"
-SHOWN_KNOBS = (POPULARITY, ROWS, *MORE_KNOBS)
+SHOWN_KNOBS = (POPULARITY, ROWS, *MORE_KNOBS, owned_fields.OWNED_PARTS)
 # Knobs that the page searches itself, whatever they are.
 SEARCHED = {*RESET_KNOBS, *SPACE, FRAMEWORK, "system", "policy.protection"}
 
@@ -162,12 +161,13 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
 
 
 def _draw_more(refused: Mapping[str, str]) -> None:
-    with st.popover("GPU, failures, prices", type="tertiary"):
+    with st.popover("GPU, failures, prices", type="tertiary", key="decide-popover"):
         names = AllowedParts(stored_value(PARTS, ON_SALE)).parts_of_knob("gpu")
         draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
         draw_text(WEEKS, "Needed in [weeks]", "any time")
         for path in MORE_KNOBS:
             knob_widgets.draw(KNOBS[path], refused.get(path, ""))
+        owned_fields.draw("decide", refused.get(owned_fields.OWNED_PARTS, ""))
 
 
 def _state_choices() -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from pages.answers import question, runs
 from pages.ui import session
 from pages.ui.page_link import script
 
-NEXT_PAGE_KEY = "go to"
+NEXT_PAGE_KEY, OWNED_PARTS = "go to", "machine.owned_parts"
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,12 @@ POPULARITY, FAILURES = Question("", "data"), Question("What do failures cost?", 
 def put_question(question_asked: Question, base: str, scenario: Scenario) -> None:
     """Set the session to a scenario and a question; call in a callback.
 
-    base: the preset from which the scenario was made.
+    base: the preset from which the scenario was made. What to build is asked with the parts that the visitor owns.
     """
-    session.hold_variation(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
+    changes = {"system": question_asked.system} if question_asked.system else {}
+    if question_asked.page == "decide" and not scenario.machine.owned_parts:
+        changes[OWNED_PARTS] = session.scenario().machine.owned_parts
+    session.hold_variation(base, with_values(scenario, changes))
     question.start_from(base)
     st.session_state[NEXT_PAGE_KEY] = question_asked.page
 

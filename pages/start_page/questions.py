@@ -4,12 +4,12 @@ import streamlit as st
 
 from engine.scenario.presets import EXPLORED, preset
 from engine.scenario.scenario import with_values
-from pages.decide_page import software_fields
+from pages.decide_page import owned_fields, software_fields
 from pages.own_data import leading
 from pages.own_data.leading import Question
 from pages.ui import session
 
-QUESTION_KEY, KNOBS_KEY = "question", "four knobs"
+QUESTION_KEY, KNOBS_KEY, OWN_POPOVER = "question", "four knobs", "own popover"
 PAPERS = Question("Show me a paper's result", "evidence")
 BUILD = Question("What should I build?", "decide")
 QUESTIONS = (
@@ -42,13 +42,13 @@ def draw_questions() -> Question:
     )
     question = QUESTIONS[place]
     if question is BUILD:
-        _draw_software()
+        _draw_means()
     return question
 
 
-def _draw_software() -> None:
-    """Draw the choices of software and precision, which the page Decide takes over."""
-    software_column, precision_column, loop_column, _ = st.columns((3, 2, 1, 2), vertical_alignment="bottom")
+def _draw_means() -> None:
+    """Draw the choices of software and precision, and what is owned, which the page Decide takes over."""
+    software_column, precision_column, loop_column, owned_column = st.columns((3, 2, 1, 2), vertical_alignment="bottom")
     with software_column:
         software_fields.draw_software()
     with precision_column:
@@ -56,6 +56,9 @@ def _draw_software() -> None:
     with loop_column:
         if software_fields.is_own():
             software_fields.draw_loop()
+    with owned_column, st.popover("I own", type="tertiary", key=OWN_POPOVER, on_change="rerun") as popover:
+        if popover.open:
+            owned_fields.draw("start")
     software_fields.draw_hint()
 
 
