@@ -8,7 +8,7 @@ from engine.analysis.verdict.report.asked import read_question
 from engine.analysis.verdict.report.sentences import inputs_sentence
 from engine.errors import BadInput
 from pages.answers import caution, later
-from pages.decide_page import answer_panel, form, map_panel, outlook_panel, questions
+from pages.decide_page import answer_panel, form, gpu_panel, map_panel, outlook_panel, questions
 from pages.shell import address, bar, frame
 from pages.ui import session
 from pages.ui.plain import escape_markdown
@@ -34,10 +34,12 @@ whole_search = (
     later.answer("verdict", questions.whole_verdict, question, long=True) if quick and (not forks or forks.done()) else None
 )
 verdict, refusal = answer_panel.best_known_verdict(quick_search, whole_search), answer_panel.failure(quick_search, whole_search)
-bands = cases = tipping = map_answer = territory = None
+bands = gpus = cases = tipping = map_answer = territory = None
 if verdict is not None and verdict.is_complete and verdict.best_row is not None:
     bands = later.answer("verdict bands", questions.bands_of, verdict, long=True)
     if bands.done():
+        gpus = later.answer("gpus", questions.gpus_of, verdict, long=True)
+    if gpus and gpus.done():
         cases = later.answer("cases", questions.cases_of, verdict, long=True)
     if cases and cases.done():
         territory, map_answer = map_panel.known_map(verdict)
@@ -55,10 +57,12 @@ if verdict is not None and not refusal:
         outlook_panel.draw_bars(verdict, sure)
     with right_column:
         map_panel.draw(verdict, territory, map_answer)
+    if bands:
+        gpu_panel.draw(verdict, gpus)
     if cases:
         outlook_panel.draw_cases(verdict, cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)
 later.redraw_after(
-    *((future,) for future in (quick_search, forks, whole_search, bands, map_answer, cases, tipping) if future is not None)
+    *((future,) for future in (quick_search, forks, whole_search, bands, gpus, map_answer, cases, tipping) if future is not None)
 )

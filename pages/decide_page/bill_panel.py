@@ -9,6 +9,7 @@ import streamlit as st
 from engine.analysis.verdict.decide import SystemRow
 from engine.analysis.verdict.report.bill import part_name
 from engine.core import catalog
+from engine.core.constants import Constant
 from engine.core.figures import figure
 from engine.errors import BadKnob
 from engine.hardware.money.bill import BillItem
@@ -93,7 +94,7 @@ def bill_frame(items: Sequence[BillItem], quotes: str) -> pd.DataFrame:
             PAID: pd.Series([item.usd for item in items], dtype=float),
             "Low to high [USD each]": [_range_text(item) for item in items],
             "Of year": pd.Series([(item.price.year if item.price else 0) or None for item in items], dtype=float),
-            "Source": [source_text(item) for item in items],
+            "Source": [source_of(item.price) for item in items],
         }
     )
 
@@ -107,13 +108,14 @@ def part_title(item: BillItem) -> str:
     return " ".join(filter(None, (item.size, title, f"({part_name(item)})")))
 
 
-def source_text(item: BillItem) -> str:
-    """Return the source of a price, and whether it has none or is the visitor's own."""
-    if item.price is None:
+def source_of(price: Constant | None) -> str:
+    """Return the source of a price, and whether it has none, is the visitor's own, or is of a used part."""
+    if price is None:
         return "no published price"
-    if item.price.source == QUOTED:
+    if price.source == QUOTED:
         return QUOTED
-    return f"without a source: {item.price.source}" if item.price.confidence == UNSOURCED else item.price.source
+    unsourced = "without a source: " if price.confidence == UNSOURCED else ""
+    return f"{'used; ' * price.used}{unsourced}{price.source}"
 
 
 def _range_text(item: BillItem) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.core.figures import exact
 from engine.core.part_files.lists import OWNED
 from engine.errors import BadKnob
 from engine.hardware.money.owned import OwnedParts, owned_parts_text, owned_rows, owned_titles
@@ -18,8 +19,8 @@ OWNED_PARTS = "machine.owned_parts"
 COUNT, TITLE = "Count", "Part or server"
 REFUSAL = "owned refused"
 HELP = (
-    "Owned parts cost only their electricity. Beyond these counts parts are bought. Without a count, as many are owned as are "
-    "needed. A server has its GPUs, its chassis and a host with two sockets."
+    "Owned parts cost only their electricity. Beyond these counts, parts are bought. A server has its GPUs, its chassis and a "
+    "host with two sockets."
 )
 Draft = tuple[str, tuple[OwnedParts, ...], int]  # the list that the table's cells mean, its rows before edits, its number
 
@@ -30,22 +31,31 @@ def draw(page: str, refusal: str = "") -> None:
     _, rows, turn = _draft(page)
     key = _table_key(page, turn)
     titles = list(dict.fromkeys((*owned_titles(), *(row.title for row in rows))))
-    st.data_editor(
-        owned_frame(rows),
-        key=key,
-        hide_index=True,
-        num_rows="dynamic",
-        placeholder="",
-        column_config={
-            COUNT: st.column_config.NumberColumn(width="small", step=1, help="Empty: as many as are needed."),
-            TITLE: st.column_config.SelectboxColumn(width="large", options=titles, required=True),
-        },
-        on_change=_take_rows,
-        args=(page, turn, rows),
-        alt="Parts and servers that are owned; rows can be added, edited and deleted",
-    )
+    with st.container(key="owned"):
+        st.data_editor(
+            owned_frame(rows),
+            key=key,
+            hide_index=True,
+            num_rows="dynamic",
+            placeholder="",
+            column_config={
+                COUNT: st.column_config.NumberColumn(width=80, step=1),
+                TITLE: st.column_config.SelectboxColumn(width=340, options=titles, required=True),
+            },
+            on_change=_take_rows,
+            args=(page, turn, rows),
+            alt="Parts and servers that are owned; rows can be added, edited and deleted",
+        )
+        st.caption("Press the last, empty row to add one. Without a count, as many are owned as are needed.")
     if sentence := refusal or st.session_state.get(REFUSAL, ""):
         st.caption(f":red[{escape_markdown(sentence)}]")
+
+
+def draw_owned() -> None:
+    """Draw what is owned as small print; nothing where nothing is."""
+    if rows := owned_rows(session.scenario().machine.owned_parts):
+        names = (row.title if row.number is None else f"{exact(row.number)} × {row.title}" for row in rows)
+        st.caption(escape_markdown(f"You own {', '.join(names)}."))
 
 
 def owned_frame(rows: Sequence[OwnedParts]) -> pd.DataFrame:

@@ -56,10 +56,14 @@ def _draw_means() -> None:
     with loop_column:
         if software_fields.is_own():
             software_fields.draw_loop()
-    with owned_column, st.popover("I own", type="tertiary", key=OWN_POPOVER, on_change="rerun") as popover:
+    with (
+        owned_column if software_fields.is_own() else loop_column,
+        st.popover("I own", type="tertiary", key=OWN_POPOVER, on_change="rerun") as popover,
+    ):
         if popover.open:
             owned_fields.draw("start")
     software_fields.draw_hint()
+    owned_fields.draw_owned()
 
 
 def ask(question: Question, base: str, changes: dict[str, object] | None = None) -> None:

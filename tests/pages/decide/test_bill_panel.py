@@ -57,9 +57,10 @@ def test_a_line_names_part_range_year_and_where_its_price_is_from(verdict: Verdi
     for item, source in zip(items, frame["Source"], strict=True):
         assert item.price and source.startswith("without a source: ") == (item.price.confidence == "unsourced")
         assert source.endswith(item.price.source)
-    quoted = replace(items[0], price=Constant("p", 5, "USD", 5, 5, "stated", "your quote", year=2026))
-    assert bill_panel.source_text(quoted) == "your quote"
-    assert bill_panel.source_text(replace(items[0], price=None)) == "no published price"
+    quoted = Constant("p", 5, "USD", 5, 5, "stated", "your quote", year=2026)
+    assert bill_panel.source_of(quoted) == "your quote" and bill_panel.source_of(None) == "no published price"
+    used = replace(quoted, source="resellers", confidence="unsourced", used=True)
+    assert bill_panel.source_of(used) == "used; without a source: resellers"
     assert bill_panel.part_title(BillItem("store", "remote storage", 1, None)) == "remote storage"
 
 
