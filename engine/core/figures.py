@@ -122,6 +122,11 @@ def _plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else noun + "s" * bool(noun)
 
 
+def cents(usd: float) -> str:
+    """Return an amount of money to the cent: "7,219.20"."""
+    return f"{usd:,.2f}"
+
+
 def exact(number: float, unit: str = "") -> str:
     """Return a number that a user wrote with all its digits, in groups.
 

@@ -10,7 +10,7 @@ from engine.analysis.verdict.decide import SystemRow
 from engine.analysis.verdict.report.bill import part_name
 from engine.core import catalog
 from engine.core.constants import Constant
-from engine.core.figures import figure
+from engine.core.figures import cents, figure
 from engine.errors import BadKnob
 from engine.hardware.money.bill import BillItem
 from engine.hardware.money.piece_quotes import piece_quote, with_piece_quote
@@ -21,7 +21,7 @@ from pages.ui import downloads, session
 from pages.ui.plain import escape_markdown
 
 QUOTES = "machine.quotes"
-EACH, PAID, YOUR_PRICE = "USD each", "USD", "Your price [USD]"
+PIECE_PRICE, PAID, YOUR_PRICE = "USD each", "USD", "Your price [USD]"
 SHOWN_ROW, TABLE, REFUSAL = "bill of", "bill drawn", "bill refused"
 HELP = (
     "Type the price that you were quoted for one piece. It replaces the catalogue's price in every machine that has the part. "
@@ -41,9 +41,12 @@ def draw(row: SystemRow | None) -> None:
     row = st.session_state[SHOWN_ROW] = row or st.session_state.get(SHOWN_ROW)
     if row is None or row.scenario is None:
         return
-    items = bill_items(row)
-    frame = bill_frame(items, session.scenario().machine.quotes)
+    lines = bill_lines(row)
+    frame = bill_frame(lines, session.scenario().machine.quotes)
     key = _table_key(frame)
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%,.2f") for name in (PIECE_PRICE, PAID)}
+    columns |= {"Part": st.column_config.TextColumn(width=300), "Of year": st.column_config.NumberColumn(format="%d")}
+    columns[YOUR_PRICE] = st.column_config.NumberColumn(help=HELP)
     with st.container(key="bill"):
         st.data_editor(
             frame,
@@ -52,15 +55,9 @@ def draw(row: SystemRow | None) -> None:
             num_rows="fixed",
             placeholder="",
             disabled=[name for name in frame if name != YOUR_PRICE],
-            column_config={
-                "Part": st.column_config.TextColumn(width=300),
-                EACH: st.column_config.NumberColumn(format="%,.2f"),
-                PAID: st.column_config.NumberColumn(format="%,.2f"),
-                YOUR_PRICE: st.column_config.NumberColumn(help=HELP),
-                "Of year": st.column_config.NumberColumn(format="%d"),
-            },
+            column_config=columns,
             on_change=_take_prices,
-            args=(key, items),
+            args=(key, lines),
             alt="The parts of the machine and their prices; the column Your price can be edited",
         )
         if refusal := st.session_state.get(REFUSAL):
@@ -74,38 +71,38 @@ def forget() -> None:
     st.session_state.pop(SHOWN_ROW, None)
 
 
-def bill_items(row: SystemRow) -> tuple[BillItem, ...]:
+def bill_lines(row: SystemRow) -> tuple[BillItem, ...]:
     """Return the lines of a row's bill."""
-    return tuple(item for item in row.bill if item.count)
+    return tuple(line for line in row.bill if line.count)
 
 
-def bill_frame(items: Sequence[BillItem], quotes: str) -> pd.DataFrame:
+def bill_frame(lines: Sequence[BillItem], quotes: str) -> pd.DataFrame:
     """Return the table of a bill; "USD each" is the price in force, "Your price" the quote of a piece.
 
     quotes: the quotes as `machine.quotes` lists them.
     """
     return pd.DataFrame(
         {
-            "Part": [part_title(item) for item in items],
-            "Count": [item.count for item in items],
-            "Owned": [item.owned for item in items],
-            EACH: pd.Series([item.each for item in items], dtype=float),
-            YOUR_PRICE: pd.Series([piece_quote(quotes, item) for item in items], dtype=float),
-            PAID: pd.Series([item.usd for item in items], dtype=float),
-            "Low to high [USD each]": [_range_text(item) for item in items],
-            "Of year": pd.Series([(item.price.year if item.price else 0) or None for item in items], dtype=float),
-            "Source": [source_of(item.price) for item in items],
+            "Part": [part_title(line) for line in lines],
+            "Count": [line.count for line in lines],
+            "Owned": [line.owned for line in lines],
+            PIECE_PRICE: pd.Series([line.each for line in lines], dtype=float),
+            YOUR_PRICE: pd.Series([piece_quote(quotes, line) for line in lines], dtype=float),
+            PAID: pd.Series([line.usd for line in lines], dtype=float),
+            "Low to high [USD each]": [_range_text(line) for line in lines],
+            "Of year": pd.Series([(line.price.year if line.price else 0) or None for line in lines], dtype=float),
+            "Source": [source_of(line.price) for line in lines],
         }
     )
 
 
-def part_title(item: BillItem) -> str:
+def part_title(line: BillItem) -> str:
     """Return a part's size, its title in the catalogue, and the name that a quote uses."""
     try:
-        title = str(catalog.part_content(item.kind, item.part)["title"])
+        title = str(catalog.part_content(line.kind, line.part)["title"])
     except KeyError:  # a part without a file, such as remote storage
-        return item.part
-    return " ".join(filter(None, (item.size, title, f"({part_name(item)})")))
+        return line.part
+    return " ".join(filter(None, (line.size, title, f"({part_name(line)})")))
 
 
 def source_of(price: Constant | None) -> str:
@@ -118,22 +115,22 @@ def source_of(price: Constant | None) -> str:
     return f"{'used; ' * price.used}{unsourced}{price.source}"
 
 
-def _range_text(item: BillItem) -> str:
-    if item.price is None or item.price.low == item.price.high:
+def _range_text(line: BillItem) -> str:
+    if line.price is None or line.price.low == line.price.high:
         return ""
-    return f"{figure(item.units * item.price.low)} to {figure(item.units * item.price.high)}"
+    return f"{figure(line.units * line.price.low)} to {figure(line.units * line.price.high)}"
 
 
 def sum_sentence(row: SystemRow) -> str:
     """Return a sentence on the sum of a row's bill, to the cent."""
-    unpriced = [item.part for item in row.bill if item.usd is None]
+    unpriced = [line.part for line in row.bill if line.usd is None]
     if row.capital is None or row.scenario is None:
         return f"The bill has no sum: {', '.join(unpriced)} has no published price. Type yours."
-    owned = " Parts that you own cost nothing." if any(item.owned for item in row.bill) else ""
-    return f"The sum is {round(row.capital, 2):,} {price_unit(row.scenario)}, the price in the answer.{owned}"
+    owned = " Parts that you own cost nothing." if any(line.owned for line in row.bill) else ""
+    return f"The sum is {cents(row.capital)} {price_unit(row.scenario)}, the price in the answer.{owned}"
 
 
-def edited_quotes(quotes: str, items: Sequence[BillItem], edits: Mapping[Any, Mapping[str, Any]]) -> str:
+def edited_quotes(quotes: str, lines: Sequence[BillItem], edits: Mapping[Any, Mapping[str, Any]]) -> str:
     """Return quotes after a visitor's edits of a bill; raises BadKnob for a price that is none.
 
     edits: the edited cells by row, as Streamlit's table has them.
@@ -141,16 +138,16 @@ def edited_quotes(quotes: str, items: Sequence[BillItem], edits: Mapping[Any, Ma
     for place, cells in edits.items():
         if YOUR_PRICE in cells:
             usd = cells[YOUR_PRICE]
-            quotes = with_piece_quote(quotes, items[int(place)], None if usd is None else float(usd))
+            quotes = with_piece_quote(quotes, lines[int(place)], None if usd is None else float(usd))
     return quotes
 
 
-def _take_prices(key: str, items: Sequence[BillItem]) -> None:
+def _take_prices(key: str, lines: Sequence[BillItem]) -> None:
     """Set the quotes to the edited prices, or say why they are refused; in a callback."""
     edits = (st.session_state.get(key) or {}).get("edited_rows", {})
     st.session_state.pop(REFUSAL, None)
     try:
-        session.put_knob(QUOTES, edited_quotes(session.scenario().machine.quotes, items, edits))
+        session.put_knob(QUOTES, edited_quotes(session.scenario().machine.quotes, lines, edits))
     except BadKnob as error:
         st.session_state[REFUSAL] = str(error)
         _, turn = st.session_state[TABLE]

@@ -165,9 +165,9 @@ def _draw_more(refused: Mapping[str, str]) -> None:
         names = AllowedParts(stored_value(PARTS, ON_SALE)).parts_of_knob("gpu")
         draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
         draw_text(WEEKS, "Needed in [weeks]", "any time")
+        owned_fields.draw("decide", refused.get(owned_fields.OWNED_PARTS, ""))
         for path in MORE_KNOBS:
             knob_widgets.draw(KNOBS[path], refused.get(path, ""))
-        owned_fields.draw("decide", refused.get(owned_fields.OWNED_PARTS, ""))
 
 
 def _state_choices() -> Mapping[str, str]:

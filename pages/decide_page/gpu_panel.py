@@ -17,7 +17,7 @@ from pages.ui import downloads
 from pages.ui.plain import escape_markdown, spell_out_knobs
 
 GPU_PRICE = "Price of a GPU [USD]"
-BEST = "The answer above:"
+VERDICT_MARK = "The answer above:"
 
 
 def draw(verdict: Verdict, gpus: Future[tuple[GpuRow, ...]] | None) -> None:
@@ -29,7 +29,8 @@ def draw(verdict: Verdict, gpus: Future[tuple[GpuRow, ...]] | None) -> None:
         st.caption(escape_markdown(str(error)))
     else:
         frame = gpu_frame(gpus.result(), verdict)
-        formats = {costs.cost_title(verdict.question): decide_tables.COST_FORMAT, GPU_PRICE: "%,.0f", "Of year": "%d"}
+        cost_title = costs.cost_title(verdict.question)
+        formats = {cost_title: decide_tables.number_formats(verdict.question)[cost_title], GPU_PRICE: "%,.0f", "Of year": "%d"}
         downloads.show(frame, formats, pinned="GPU")
         downloads.rows(frame, "emberpool-gpus", "Download all GPUs as CSV")
 
@@ -41,24 +42,24 @@ def gpu_frame(gpus: Sequence[GpuRow], verdict: Verdict) -> pd.DataFrame:
     """
     return pd.DataFrame(
         {
-            "GPU": [f"{gpu_title(one.gpu)} ({one.gpu})" for one in gpus],
-            "Best system": [row_title(one.row) if one.row else "" for one in gpus],
-            "Software": [software_title(one.row, verdict.question.software) if one.row else "" for one in gpus],
-            costs.cost_title(verdict.question): pd.Series([_cost(one, verdict) for one in gpus], dtype=float),
-            GPU_PRICE: pd.Series([one.price.value if one.price else None for one in gpus], dtype=float),
-            "Break-even": [break_even_words(one) for one in gpus],
-            "Machine, or the reason": [_machine_text(one) for one in gpus],
-            "Of year": pd.Series([(one.price.year if one.price else 0) or None for one in gpus], dtype=float),
-            "Source of the price": [source_of(one.price) for one in gpus],
+            "GPU": [f"{gpu_title(gpu_row.gpu)} ({gpu_row.gpu})" for gpu_row in gpus],
+            "Best system": [row_title(gpu_row.row) if gpu_row.row else "" for gpu_row in gpus],
+            "Software": [software_title(gpu_row.row, verdict.question.software) if gpu_row.row else "" for gpu_row in gpus],
+            costs.cost_title(verdict.question): pd.Series([_cost(gpu_row, verdict) for gpu_row in gpus], dtype=float),
+            GPU_PRICE: pd.Series([gpu_row.price.value if gpu_row.price else None for gpu_row in gpus], dtype=float),
+            "Break-even": [break_even_words(gpu_row) for gpu_row in gpus],
+            "Machine, or the reason": [_machine_text(gpu_row) for gpu_row in gpus],
+            "Of year": pd.Series([(gpu_row.price.year if gpu_row.price else 0) or None for gpu_row in gpus], dtype=float),
+            "Source of the price": [source_of(gpu_row.price) for gpu_row in gpus],
         }
     )
 
 
-def _cost(one: GpuRow, verdict: Verdict) -> float | None:
-    cost = costs.cost_in_force(one.row, verdict.question) if one.row else None
+def _cost(gpu_row: GpuRow, verdict: Verdict) -> float | None:
+    cost = costs.cost_in_force(gpu_row.row, verdict.question) if gpu_row.row else None
     return cost.total if cost else None
 
 
-def _machine_text(one: GpuRow) -> str:
-    machine = machine_words(one.row) if one.row else ""
-    return spell_out_knobs(" ".join(filter(None, (BEST * one.wins, one.reason, machine))))
+def _machine_text(gpu_row: GpuRow) -> str:
+    machine = machine_words(gpu_row.row) if gpu_row.row else ""
+    return spell_out_knobs(" ".join(filter(None, (VERDICT_MARK * gpu_row.wins, gpu_row.reason, machine))))

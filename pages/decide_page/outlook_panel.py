@@ -93,6 +93,6 @@ def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
     formats = decide_tables.number_formats(verdict.question)
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
     columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
-    st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns)
+    st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns, placeholder="")
     downloads.rows(frame, "emberpool-verdict", "Download all systems as CSV")
     st.caption(escape_markdown(assumptions(verdict.question.base), most=2000))

@@ -103,7 +103,7 @@ def show(
     pinned: str = "",
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw a table to read and sort.
+    """Draw a table to read and sort; a missing value is an empty cell.
 
     formats: printf formats by column. pinned: the column that stays visible while one scrolls to the side.
     labels: short titles of narrow columns.
@@ -112,4 +112,5 @@ def show(
     columns |= {name: st.column_config.Column(short_title, width="small") for name, short_title in labels.items()}
     columns |= {pinned: st.column_config.TextColumn(pinned=True)} if pinned else {}
     height: Literal["content", "auto"] = "content" if len(frame) <= MOST_ROWS else "auto"
-    st.dataframe(tables.with_system_titles(frame), hide_index=True, width="stretch", height=height, column_config=columns)
+    table = tables.with_system_titles(frame)
+    st.dataframe(table, hide_index=True, width="stretch", height=height, column_config=columns, placeholder="")

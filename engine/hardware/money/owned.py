@@ -33,7 +33,7 @@ class OwnedParts(NamedTuple):
 
 
 def owned_titles() -> Mapping[str, tuple[PartEntry, ...]]:
-    """Return the titles of all servers and parts that can be owned, with the parts of one of each."""
+    """Return the parts of each server or part that can be owned, by title."""
     return {**_servers(), **_single_parts()}
 
 
@@ -52,8 +52,9 @@ def owned_parts_text(rows: Iterable[OwnedParts]) -> str:
 
 
 def owned_rows(text: str) -> tuple[OwnedParts, ...]:
-    """Return owned parts by titles, as servers where whole servers are owned; the inverse of `owned_parts_text`.
+    """Return owned parts by titles: whole servers, then single parts.
 
+    It is the inverse of `owned_parts_text`.
     text: the parts as `machine.owned_parts` lists them.
     """
     owned: dict[tuple[str, str], float] = {}
@@ -79,9 +80,10 @@ def owned_rows(text: str) -> tuple[OwnedParts, ...]:
 
 
 def read_owned(text: str) -> OwnedParts:
-    """Return the owned parts that a text such as "2x8 x A100 80 GB server" or "16xgpu/a100-80" names.
+    """Return the owned parts that a text names.
 
-    A server without a count is one; of a part without a count as many as are needed are owned.
+    Texts are such as "2x8 x A100 80 GB server" and "16xgpu/a100-80". A server without a count is one; of a part without a count,
+    as many as are needed are owned.
     Raises BadInput with the nearest title for a text that names none, or several.
     """
     if title := _title_of(text):

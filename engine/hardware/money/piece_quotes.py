@@ -1,4 +1,6 @@
-"""Quotes of pieces: the price of one part of a bill, stored in the unit of the part's file."""
+"""Quotes of pieces of a bill, stored in the unit of the part's file."""
+
+from math import floor, log10
 
 from ...core.figures import exact
 from ...core.part_files.lists import LISTING, MOST_USD, QUOTES, PartEntry, bare_name, read_entries
@@ -14,12 +16,16 @@ def piece_quote(quotes: str, item: BillItem) -> float | None:
     quotes: the quotes as `machine.quotes` lists them.
     """
     entry = next((entry for entry in read_entries(quotes) if _is_of(entry, item)), None)
-    return None if entry is None or entry.number is None else float(f"{entry.number * item.units:.{DIGITS}g}")
+    if entry is None or entry.number is None:
+        return None
+    usd = entry.number * item.units
+    return round(usd, DIGITS - 1 - floor(log10(usd))) if usd else 0.0
 
 
 def with_piece_quote(quotes: str, item: BillItem, usd: float | None) -> str:
-    """Return quotes with a price of one part of a bill, or without the part's quote where `usd` is None.
+    """Return quotes with a price of one part of a bill.
 
+    If `usd` is None, the quotes have none of the part.
     Raises BadKnob for a price out of range, and for a part that has no file and so no quote.
     """
     if item.kind not in QUOTES.kinds():

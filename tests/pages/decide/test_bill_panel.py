@@ -17,7 +17,7 @@ from engine.hardware.money.bill import BillItem
 from engine.scenario.scenario import with_values
 from pages.answers import later
 from pages.decide_page import bill_panel, questions
-from pages.decide_page.bill_panel import EACH, PAID, YOUR_PRICE
+from pages.decide_page.bill_panel import PAID, PIECE_PRICE, YOUR_PRICE
 from pages.ui import downloads
 from tests import apps
 from tests.analysis.verdict.test_decide import FEW, model, question
@@ -36,17 +36,17 @@ def test_each_bill_sums_to_its_row_s_price_to_the_cent(verdict: Verdict) -> None
     rows = [row for row in verdict.rows if row.capital is not None]
     assert len(rows) == 3 and any(item.owned for row in rows for item in row.bill)
     for row in rows:
-        frame = bill_panel.bill_frame(bill_panel.bill_items(row), "")
-        assert row.capital and round(((frame["Count"] - frame["Owned"]) * frame[EACH]).sum(), 2) == round(row.capital, 2)
+        frame = bill_panel.bill_frame(bill_panel.bill_lines(row), "")
+        assert row.capital and round(((frame["Count"] - frame["Owned"]) * frame[PIECE_PRICE]).sum(), 2) == round(row.capital, 2)
         assert round(frame[PAID].sum(), 2) == round(row.capital, 2)
-        assert f"The sum is {round(row.capital, 2):,} USD (2026), the price in the answer." in bill_panel.sum_sentence(row)
+        assert f"The sum is {row.capital:,.2f} USD (2026), the price in the answer." in bill_panel.sum_sentence(row)
         saved = pd.read_csv(StringIO(downloads.frame_text(frame)))
         assert list(saved["Part"]) == list(frame["Part"]) and saved[PAID].sum() == pytest.approx(row.capital, rel=1e-12)
 
 
 def test_a_line_names_part_range_year_and_where_its_price_is_from(verdict: Verdict) -> None:
     row = next(row for row in verdict.rows if row.system == "all-hbm")
-    items = bill_panel.bill_items(row)
+    items = bill_panel.bill_lines(row)
     dram = next(place for place, item in enumerate(items) if item.kind == "dram")
     frame = bill_panel.bill_frame(items, f"dram/ddr5-4800:{900 / items[dram].units!r};gpu/h200:1")
     line = frame.iloc[dram]
@@ -65,7 +65,7 @@ def test_a_line_names_part_range_year_and_where_its_price_is_from(verdict: Verdi
 
 
 def test_edits_join_other_quotes_and_an_empty_cell_removes_one(verdict: Verdict) -> None:
-    items = bill_panel.bill_items(next(row for row in verdict.rows if row.system == "all-hbm"))
+    items = bill_panel.bill_lines(next(row for row in verdict.rows if row.system == "all-hbm"))
     gpu = next(place for place, item in enumerate(items) if item.kind == "gpu")
     quotes = bill_panel.edited_quotes("gpu/h200:31000", items, {str(gpu): {YOUR_PRICE: 20000}})
     assert quotes == "gpu/h200:31000;gpu/h100-pcie:20000"
@@ -119,7 +119,7 @@ def price(app: AppTest) -> float:
 
 def test_a_typed_price_is_a_quote_everywhere_and_undo_takes_it_back(app: AppTest) -> None:
     before = price(app)
-    (each,) = table(app)[EACH][table(app)["Part"].str.contains("(gpu/", regex=False)]
+    (each,) = table(app)[PIECE_PRICE][table(app)["Part"].str.contains("(gpu/", regex=False)]
     type_price(app, "gpu", each + 1000.25)
     assert not app.exception and bill_panel.WAITING in text(app.caption), "the bill stays while all is compared again"
     answered(app)
@@ -127,7 +127,7 @@ def test_a_typed_price_is_a_quote_everywhere_and_undo_takes_it_back(app: AppTest
     assert quotes == f"gpu/h100-pcie:{each + 1000.25!r}" and app.query_params["machine.quotes"] in (quotes, [quotes])
     assert app.button(key="chip machine.quotes")
     (line,) = table(app).index[table(app)["Part"].str.contains("(gpu/", regex=False)]
-    assert table(app)[YOUR_PRICE][line] == table(app)[EACH][line] == each + 1000.25
+    assert table(app)[YOUR_PRICE][line] == table(app)[PIECE_PRICE][line] == each + 1000.25
     assert table(app)["Source"][line] == "your quote"
     assert price(app) == pytest.approx(before + 1000.25 * table(app)["Count"][line])
     type_price(app, "dram", 900.0)

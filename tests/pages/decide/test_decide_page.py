@@ -42,17 +42,17 @@ def _tipping(verdict: Verdict) -> Iterator[TippingPoint]:
 def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: None) -> None:
     app = apps.opened("decide", QUERY)
     assert not app.exception and answer_panel.COMPARING in apps.text(app.markdown)
-    for _ in range(6):
+    for _ in range(8):
         apps.ANSWERS.found()
         app.run()
     assert not app.exception and not app.error
     asked = read_question(app.session_state["scenario"], form.questions_of(app.session_state))
-    said = headline(decide(asked, SOME))
-    assert said.partition(": ")[2] in apps.text(app.markdown)
+    verdict = decide(asked, SOME)
+    assert headline(verdict).partition(": ")[2] in apps.text(app.markdown)
     assert "draws of constants" in apps.text(app.markdown) and "being computed" not in apps.text(app.caption)
     tables = {next(iter(one.value.columns)): one.value for one in app.dataframe}
-    best = decide(asked, SOME).best_row
-    assert best and len(tables["System"]) == len(SOME) and tables["Part"]["USD"].sum() == pytest.approx(best.capital)
+    assert len(tables["System"]) == len((*verdict.rows, *verdict.unwritten))
+    assert verdict.best_row and tables["Part"]["USD"].sum() == pytest.approx(verdict.best_row.capital)
     assert links.open_link(str(tables["System"]["Open"].dropna().iloc[0])).scenario.system in SOME
 
 

@@ -15,7 +15,7 @@ from engine.analysis.verdict.requirement import read_requirement
 from engine.analysis.verdict.stacks import SoftwareChoice
 from pages.answers import later
 from pages.decide_page import costs, gpu_panel, questions
-from pages.decide_page.gpu_panel import BEST, GPU_PRICE
+from pages.decide_page.gpu_panel import GPU_PRICE, VERDICT_MARK
 from pages.ui import downloads
 from tests import apps
 from tests.analysis.verdict.test_decide import model
@@ -38,7 +38,7 @@ def test_the_table_has_the_row_of_each_gpu(found):
     assert len(table) == len(gpus) == 3 and "Cost of a month [USD (2026)]" in table
     for one, (_, line) in zip(gpus, table.iterrows(), strict=True):
         assert line["GPU"].endswith(f"({one.gpu})") and line["Break-even"] == break_even_words(one)
-        assert line["Machine, or the reason"].startswith(BEST) == one.wins
+        assert line["Machine, or the reason"].startswith(VERDICT_MARK) == one.wins
         if one.row is None:
             assert one.gpu == "gb200" and one.reason in line["Machine, or the reason"] and pd.isna(line[GPU_PRICE])
             continue
