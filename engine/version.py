@@ -15,7 +15,7 @@ from pathlib import Path
 
 MODEL = "0.23"
 LINK = 10
-CODE_SUFFIXES = (".py", ".toml", ".json")  # files that results can depend on, unlike caches and finished studies
+CODE_SUFFIXES = (".py", ".toml", ".json", ".csv")  # files that results can depend on, unlike caches and finished studies
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]
 _ROOT = str(Path(__file__).parent)

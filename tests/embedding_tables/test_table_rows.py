@@ -160,7 +160,7 @@ def test_the_command_line_adds_tables_to_what_a_result_has_in_json(capsys):
     assert main(["run", "--estimate", "--preset", "tiny", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     s = preset("tiny").scenario
-    assert {*found} == {*estimate(s).as_json(), "tables"} and len(found["tables"]) == s.model.num_tables
+    assert {*found} == {*estimate(s).as_json(), "tables", "bill"} and len(found["tables"]) == s.model.num_tables
     assert [*found["tables"][0]][:6] == ["Table", "Rows", "Dim", "Lookups", "Precision", "Optimizer"]
     assert [row["Table"] for row in table_rows(replace(estimate(s)), ["a"] * s.model.num_tables)] == ["a"] * s.model.num_tables
 

@@ -17,7 +17,7 @@ from ..devices.chassis import CHASSIS, gpu_forms
 SERVER_HOST = "server"  # of each whole server
 TITLED_KINDS = ("gpu", "chassis", "host", "dram", "media", "drive", "expander", "near-data")
 LONE_TITLES: Mapping[str, str] = {"embedding-server": "Embedding server", "gather-card": "Gather card"}
-RESEARCH, SERVER_WORD = "research", "server"
+RESEARCH, SERVER_WORD, SLICE = "research", "server", "MIG"  # a slice of a GPU is no part of a server
 COUNTED = re.compile(r"([0-9]+)\s*[x×]\s*(.+)", re.IGNORECASE)
 WORD, SIZE = re.compile(r"[^\s,()×]+"), re.compile(r"(\d)\s+(?=[kmgt]i?b\b)", re.IGNORECASE)
 
@@ -138,7 +138,8 @@ def _servers() -> dict[str, tuple[PartEntry, ...]]:
         if not places or availability("chassis", chassis).state == RESEARCH:
             continue
         for gpu in part_names_of("gpu"):
-            if form("gpu", gpu) in forms and availability("gpu", gpu).state != RESEARCH:
+            sold = availability("gpu", gpu).state != RESEARCH and SLICE not in _catalogue_title("gpu", gpu)
+            if sold and form("gpu", gpu) in forms:
                 parts = (
                     PartEntry("gpu", gpu, "", places),
                     PartEntry("chassis", chassis, "", 1),

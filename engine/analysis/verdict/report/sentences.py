@@ -261,8 +261,11 @@ def unpriced_sentence(verdict: Verdict) -> str:
 
     The GPU of the scenario is named as such. Return "" without such GPUs.
     """
-    names = ", ".join(verdict.unpriced)
-    return f"No price is published of {names}: the table by GPU says below which price each would win." if names else ""
+    gpu, names = verdict.question.base.machine.gpu, ", ".join(verdict.unpriced)
+    own = f" {gpu} is the GPU of the scenario: machine.quotes can give a price." if gpu in verdict.unpriced else ""
+    if not names:
+        return ""
+    return f"No price is published of {names}: the table by GPU says below which price each would win.{own}"
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
