@@ -129,7 +129,8 @@ def rent_sentence(row: SystemRow) -> str:
     dates = f"{years[0]} to {years[-1]}" if len(years) > 1 else f"{years[0]}"
     kinds = ", ".join(f"{_range(span)} at {kind}s" for kind, span in compared.kinds.items())
     boards = f" on whole boards of {compared.board_gpus}" if compared.board_gpus > 1 else ""
-    boards += f", of which {figures.count(compared.gpus)} train" if compared.gpus < compared.gpus_rented else ""
+    if compared.gpus < compared.gpus_rented:
+        boards += f", of which {figures.count(compared.gpus)} train{'s' * (compared.gpus == 1)}"
     contract = (
         f" A contract of a year and more costs {_range(_span(compared.reserved))} USD a GPU-hour." if compared.reserved else ""
     )
