@@ -141,7 +141,7 @@ def _with_owned_parts(
     """Return a selection that owns what the arguments of --own name; raises BadInput."""
     if not owned:
         return selection
-    if OWNED_PARTS in selection.settings:
+    if OWNED_PARTS in selection.settings or selection.scenario.machine.owned_parts:
         raise BadInput(f"own={owned[0][:60]!r} and {OWNED_PARTS} both say what is owned; write all of it with --own.")
     text = parse(ALL_KNOBS[OWNED_PARTS], owned_parts_text(map(read_owned, owned)))
     return replace(selection, settings={**selection.settings, OWNED_PARTS: text})
@@ -199,11 +199,11 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
         *(["By GPU:", *gpu_lines(verdict_outlook.gpus), ""] if verdict_outlook.gpus else []),
         *notes(verdict),
     ]
-    lines += [inputs_sentence(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
+    lines += [inputs_sentence(verdict.question), assumptions(verdict.priced_scenario), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 
 
-NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'meter W':>8}"
+NUMBERS = f"{'USD/10^9 samples':>17}{'USD/month':>11}{'USD':>12}{'samples/s':>15}{'meter W':>8}"
 HEAD = f"{'system':18}{'software':26}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
 UNWRITTEN_HEAD = "Software for these would have to be written:"
 
@@ -211,10 +211,11 @@ UNWRITTEN_HEAD = "Software for these would have to be written:"
 def _line(row: SystemRow, choice: SoftwareChoice) -> str:
     head = f"{row.system:18}{row.stack.software or software_state(row, choice):26}{row.family:24}"
     if row.result is None:
-        return f"{head}{'-':>17}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
-    cost, capital = row.cost, row.capital
+        return f"{head}{'-':>17}{'-':>11}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
+    capital = row.capital
     numbers = (
-        f"{figure(cost.total):>17}" if cost else f"{'-':>17}",
+        f"{figure(row.cost.total) if row.cost else '-':>17}",
+        f"{figure(row.month.total) if row.month else '-':>11}",
         "-".rjust(12) if capital is None else f"{figure(capital):>12}",
         f"{figure(number(THROUGHPUT, row.result)):>15}{figure(number(POWER, row.result)):>8}",
     )

@@ -95,4 +95,9 @@ def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
     columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
     st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns, placeholder="")
     downloads.rows(frame, "emberpool-verdict", "Download all systems as CSV")
-    st.caption(escape_markdown(assumptions(verdict.question.base), most=2000))
+    st.caption(
+        escape_markdown(
+            assumptions(verdict.priced_scenario),
+            most=2000,
+        )
+    )

@@ -15,6 +15,7 @@ from tests.cases import each
 from tests.hardware.test_catalog import TEXT
 
 GIB = 1.073741824  # GB
+OF_128 = 1.71  # times the price of a GB of DRAM in modules of 64 GB
 OF_96 = 1.14  # times the price of a GB of DDR5 in modules of 64 GB
 DRAM, SERVERS = "dram/ddr4-3200", "embedding-server/two-socket"
 CARD, MODULES = "cxl-link/generation-5:card-price", "media/optane-100"
@@ -55,7 +56,7 @@ FOUR = node(4, "v100", "gpu-4-pcie", 6 * 64)
 A100_NODE = node(8, "a100-80", "gpu-8-sxm", 16 * 96)
 TIERS = node(8, "a100-80", "gpu-8-sxm", 512, **{MODULES: 4 * 128, "drive/p5800x": 8 * 1600})
 
-SEQUENCES = node(8, "mi350x", "gpu-8-sxm", 32 * 256)  # twice 8 × 288 GB are 4,292 GiB, more than 16 × 256
+SEQUENCES = node(8, "mi350x", "gpu-8-sxm", 32 * 128 * OF_128)  # the GPUs hold 2,146 GiB; larger modules cost more a GB
 
 
 def on_sale(modules, gpu="h100-sxm", logic=1):
@@ -118,7 +119,7 @@ BILLS = {
     "scratchpipe-kaggle": ALONE,
     "tiny": OPTANE,
     "torchrec-cache": node(2, "h100-sxm", "two-socket", 16 * 32),
-    "torchrec-terabyte": node(8, "a100-80", "gpu-8-sxm", 6 * 256),
+    "torchrec-terabyte": node(8, "a100-80", "gpu-8-sxm", 12 * 128 * OF_128),
     "trainingcxl-rm1": prototype(1),
     "trainingcxl-rm2": prototype(4),  # 61 GB
     "trainingcxl-rm3": prototype(1),
@@ -139,8 +140,8 @@ TOTALS = {
     "distributed-embeddings-tiny": 24849.28,
     "cxl-memory": 54449.60,
     "dlrm-v4-cxl": 51505.12,
-    "dlrm-v4-mi350x": 337176.96,
-    "dlrm-v4-uvm": 337176.96,
+    "dlrm-v4-mi350x": 323956.30,
+    "dlrm-v4-uvm": 323956.30,
     "dlrm-kaggle": 56569.60,
     "dlrm-terabyte": 72949.60,
     "fae-kaggle": 28273.92,
@@ -157,7 +158,7 @@ TOTALS = {
     "scratchpipe-kaggle": 24136.96,
     "tiny": 33957.28,
     "torchrec-cache": 70698.56,
-    "torchrec-terabyte": 159095.68,
+    "torchrec-terabyte": 171233.61,
     "trainingcxl-rm1": 9229.64,
     "trainingcxl-rm2": 9517.64,
     "trainingcxl-rm3": 9229.64,

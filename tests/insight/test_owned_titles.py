@@ -37,7 +37,7 @@ def settled(text: str) -> str:
     [
         ([OwnedParts(A100_SERVER, 2)], "gpu/a100-80:16;chassis/gpu-8-sxm:2;host/server:2"),
         ([OwnedParts(A100_SERVER, 1), OwnedParts(A100, 3)], "gpu/a100-80:11;chassis/gpu-8-sxm:1;host/server:1"),
-        ([OwnedParts("DDR5-5600")], "dram/ddr5-5600"),
+        ([OwnedParts("DDR5-5600, module of 64 GB")], "dram/ddr5-5600"),
         ([OwnedParts(A100, 3), OwnedParts(A100)], "gpu/a100-80"),
         ([OwnedParts("Server with 4 × NVIDIA H100 PCIe 80 GB", 1)], "gpu/h100-pcie:4;chassis/gpu-4-pcie:1;host/server:1"),
         ([OwnedParts("Embedding server", 2)], "embedding-server:2"),

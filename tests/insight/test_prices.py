@@ -198,13 +198,13 @@ def test_enough_answers_without_a_price_and_says_so(unpriced):
 
 @pytest.mark.slow
 def test_the_command_enough_says_years_and_what_has_no_price(capsys):
-    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200", "--json", "-"]) == 0
+    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b300", "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["prices"] == "2026" and said["costs"]["Cheapest"]["usd_of"] == "USD (2026)"
     assert said["costs"]["Cheapest"]["capital_usd"] is None and "no published price" in said["sentences"]["both"]
-    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200"]) == 0
+    assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b300"]) == 0
     text = capsys.readouterr().out
-    assert "Smallest: GPU b200 has no published price, so no costs are shown" in text and "Cheapest" not in text
+    assert "Smallest: GPU b300 has no published price, so no costs are shown" in text and "Cheapest" not in text
     assert re.search(r"Wh a month for [0-9.,]+ USD \(2026\)\.", text)
 
 
@@ -226,12 +226,12 @@ def test_a_tile_says_the_year_of_its_dollars():
 @pytest.mark.slow
 @each("page", ["design", "compare", "search"], few=3)
 def test_pages_do_without_a_price_and_say_so(page):
-    app = apps.opened(page, {"machine.gpu": "b200"})
+    app = apps.opened(page, {"machine.gpu": "b300"})
     apps.ANSWERS.found()
     app = app.run()
     assert not app.exception
     said = apps.text([*app.markdown, *app.caption])
-    assert page == "search" or "GPU b200 has no published price" in said or "no price is published for a part" in said
+    assert page == "search" or "GPU b300 has no published price" in said or "no price is published for a part" in said
     assert " nan " not in said and " inf " not in said
     if page == "design":
         tiles = {one.label: one.value for one in app.metric}

@@ -1,6 +1,7 @@
 """Quotes: a price for one part moves that part alone, and parts that are owned cost nothing up to their number."""
 
 import re
+from math import ceil
 
 import pytest
 
@@ -60,7 +61,7 @@ REFUSED = [
     ("h200:3", "has the entry 'h200:3'; write gpu/h200:31000"),
     ("gpu/h200", "has the entry 'gpu/h200'"),
     ("gpu/h200:-1", "gives h200 the number -1; write USD from 0 to 1,000,000,000"),
-    ("gpu/h200:nan", "gives h200 the number nan"),
+    ("gpu/h200:nan", "gives h200 a number that cannot be read"),
     ("gpu/h200:1;gpu/h200:2", "names h200 twice, with different numbers"),
     ("gpu/h200/prize:1", "names the price 'prize'; did you mean price?"),
     ("fabric/nvlink-4:1", "names the kind 'fabric'"),
@@ -96,9 +97,18 @@ def test_owned_modules_go_to_the_host_first_and_then_to_expanders_of_their_grade
     grades = {"system": "dram", "machine.host_dram": "ddr4-3200", "machine.expander_dram": "ddr4-3200"}
     scenario = with_values(KAGGLE, grades)
     host, expander = (ready_machine(scenario).devices[name].bill[0] for name in ("dram", "expander-dram"))
-    owned = with_values(scenario, {OWNED: f"dram/ddr4-3200:{host.count + 1}"})
+    sizes = [float(item.size.partition(" ")[0]) for item in (host, expander)]
+    modules = ceil((host.count * sizes[0] + sizes[1]) / 64)  # of 64 GB, whatever size the machine has
+    owned = with_values(scenario, {OWNED: f"dram/ddr4-3200:{modules}"})
     after = [ready_machine(owned).devices[name].bill[0] for name in ("dram", "expander-dram")]
-    assert (after[0].bought, after[1].bought) == (0, expander.count - 1)
+    rest = (64 * modules - host.count * sizes[0]) // sizes[1]
+    assert rest >= 1 and (after[0].bought, after[1].bought) == (0, max(expander.count - rest, 0))
+
+
+def test_owned_modules_are_of_64_gb_and_hold_no_more_in_a_larger_machine():
+    large = with_values(KAGGLE, {"machine.host_dram_GiB": 4096.0, "machine.host": "server", "machine.host_dram": "ddr4-3200"})
+    item = ready_machine(with_values(large, {OWNED: "dram/ddr4-3200:16"})).devices["dram"].bill[0]
+    assert item.size == "256 GiB" and item.owned == 16 * 64 / 256
 
 
 @each(
@@ -106,7 +116,7 @@ def test_owned_modules_go_to_the_host_first_and_then_to_expanders_of_their_grade
     [
         ("gpu/a100-80:0", "the number 0; write a whole number"),
         ("gpu/a100-80:1.5", "the number 1.5"),
-        ("gpu/a100-80:x", "the number nan"),
+        ("gpu/a100-80:x", "a number that cannot be read"),
     ],
 )
 def test_a_number_of_owned_parts_is_whole(owned, says):

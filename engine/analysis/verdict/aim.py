@@ -83,9 +83,10 @@ class Aim:
         """
         protected_candidate, requirement = guard.add_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
+        useful_throughput = throughput * min(max(guard.share, MIN_SHARE), 1.0)
         return {
-            "throughput": self.throughput / throughput,
-            "days": requirement.min_useful_throughput / (throughput * max(guard.share, MIN_SHARE)),
+            "throughput": max(self.throughput / throughput, requirement.min_throughput(self.batch_size) / useful_throughput),
+            "days": requirement.min_useful_throughput / useful_throughput,
             "budget": 0.0
             if requirement.budget is None or protected_candidate.capital is None
             else protected_candidate.capital / requirement.budget,
@@ -103,8 +104,12 @@ class Aim:
         return self._paid(candidate, guard, BILLION * candidate.step / self.batch_size)
 
     def month(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SplitCost | None:
-        """Return the cost of a month in which the machine trains; None without a price."""
-        return self._paid(candidate, guard, self.machine.training_hours_a_month * HOUR)
+        """Return what a month costs in which the machine trains; None without a price.
+
+        Samples that failures undo cost nothing more: the machine must make up for them.
+        """
+        paid = self._paid(candidate, guard, self.machine.training_hours_a_month * HOUR)
+        return paid and paid._replace(failures=0.0)
 
     def money(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SplitCost | None:
         """Return the cost in the objective's unit: a month, or a billion samples."""
@@ -117,7 +122,8 @@ class Aim:
         """
         seconds = {"cost": BILLION * step / self.batch_size, "month": self.machine.training_hours_a_month * HOUR}
         if self.objective in seconds:
-            return (training_cost(self.machine, 1.0, 0.0, seconds[self.objective]).capital or 0.0) / max(share, MIN_SHARE)
+            rise = training_cost(self.machine, 1.0, 0.0, seconds[self.objective]).capital or 0.0
+            return rise / max(share, MIN_SHARE) if self.objective == "cost" else rise
         return 1.0 if self.objective == "capital" else 0.0
 
     def _paid(self, candidate: CandidateEstimate, guard: CandidateProtection, seconds: float) -> SplitCost | None:

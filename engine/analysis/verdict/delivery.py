@@ -70,7 +70,7 @@ def weeks_text(weeks: float) -> str:
 def late_words(scenario: Scenario, weeks: float) -> str:
     """Return a sentence that a scenario's GPUs come later than in `weeks`."""
     delivery = delivery_of(scenario) or OWNED
-    return f"{weeks_words(scenario, delivery)}; it is needed in {exact(weeks)}."
+    return f"{weeks_words(scenario, delivery)}; it is needed in {weeks_text(weeks)}."
 
 
 def delivery_sentence(scenario: Scenario, weeks: float | None) -> str:
@@ -83,8 +83,8 @@ def delivery_sentence(scenario: Scenario, weeks: float | None) -> str:
     if delivery == OWNED:
         return ""
     if delivery is None:
-        part = f" ({gpu})" if gpu else ""
-        return "" if weeks is None else f"Needed in {weeks_text(weeks)}: its weeks of delivery are not known{part}."
+        part = gpu or "these parts"
+        return "" if weeks is None else f"Needed in {weeks_text(weeks)}: the weeks of delivery of {part} are not known."
     words = f"{weeks_words(scenario, delivery)} ({delivery.date}; {delivery.source})"
     late = weeks is not None and delivery.high > weeks
     return f"{words}: it may come later than in the {weeks_text(weeks or 0.0)} asked." if late else f"{words}."

@@ -15,13 +15,14 @@ from ...campaign.simulate import campaign_terms, checkpoint_period
 from ...errors import BadKnob, CannotRun
 from ...faults.fault import Hazard
 from ...hardware.hosts import host_channels
-from ...hardware.money.bill import BillItem
+from ...hardware.money.bill import BillItem, bill_price
+from ...hardware.money.prices import with_owned_parts
 from ...insight.running_costs import room_watts
 from ...registry import all_variants, load_variant
 from ...scenario.scenario import Scenario, with_values
 from ...systems.buildable import does_not_fit
 from ...systems.sizing import max_dram_GiB
-from ...systems.system import Settled, log_policy
+from ...systems.system import Settled, log_policy, powered_devices
 from ...units import DAY, GiB
 from .candidates import CandidateEstimate
 
@@ -112,14 +113,15 @@ def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazard
     if needs.get("dram", 0.0) > room or does_not_fit(settled, drives=round(needs.get("drives", 0.0))):
         raise CannotRun(f"protection={name} does not fit the machine.")
     expectation = expectation_of(scenario, terms, site, hazards, seconds)
-    watts = room_watts(settled.scenario, expectation.watts)
+    watts, devices = room_watts(settled.scenario, expectation.watts), powered_devices(settled.scenario.system, machine).values()
+    bill = with_owned_parts(machine, expectation.bill, [item for device in devices for item in device.bill])
     return CandidateProtection(
         name,
         expectation.useful_share,
         expectation.lost_batches,
         expectation.minutes,
         expectation.worst_fault,
-        expectation.price,
+        bill_price(bill),
         watts,
-        expectation.bill,
+        bill,
     )

@@ -17,11 +17,7 @@ PRICES = "machine.prices"
 PRICED_AT_ONCE: Mapping[str, tuple[str, str]] = {
     "gpu.price": ("GPU", "gpu/h200"),
     "host.price": ("host", "host/epyc-2024"),
-    "dram.price": ("grade of DRAM", "dram/ddr5-6400"),
     "chassis.price": ("chassis", "chassis/gpu-8-sxm"),
-    "pmem.price": ("medium", "media/optane-200"),
-    "ssd.price": ("drive", "drive/gen5"),
-    "expander-dram.price": ("card", "expander/ddr5-card"),
     "near-data.price": ("near-data logic", "near-data/fpga"),
 }
 

@@ -91,8 +91,8 @@ class Requirement:
 
     @property
     def is_of_speed(self) -> bool:
-        """Whether a throughput or a date is asked for."""
-        return (self.throughput, self.step_ms, self.as_fast_as, self.days) != (None,) * 4
+        """Whether a throughput, a time of a batch or a date is asked for."""
+        return (self.throughput, self.step_ms, self.days) != (None,) * 3
 
     def min_throughput(self, batch_size: int) -> float:
         """Return the least samples/s, without faults, that meet the requirement; 0 for no limit."""

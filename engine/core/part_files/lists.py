@@ -6,7 +6,7 @@ An entry is KIND/NAME:NUMBER, such as gpu/a100-80:16. Entries are separated by '
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from typing import NamedTuple
 
 from ...errors import BadKnob, nearest_hint
@@ -105,13 +105,27 @@ class PartList:
             names = PartNames((entry.kind,)) if entry.kind else self.parts
             refusal = names.refusal(entry.name) or f"is not known; {nearest_hint(entry.name, names())}"
             raise BadKnob(f"{path} names {entry.name[:60]!r}, which {refusal}")
+        if entry.key and not kinds[entry.kind]:
+            part = f"{entry.name[:40]}/{entry.key[:40]}"
+            raise BadKnob(f"{path} names {part}, but owned parts have no price; write {self.example}.")
         if entry.key and entry.key not in kinds[entry.kind]:
             raise BadKnob(f"{path} names the price {entry.key[:40]!r}; {nearest_hint(entry.key, kinds[entry.kind])}")
         if entry.number is not None and not (isfinite(entry.number) and self.check_number(entry.number)):
-            stated = _number_text(entry.number)
-            raise BadKnob(f"{path} gives {entry.name[:60]} the number {stated}; write {self.word}, as in {self.example}.")
+            stated = "a number that cannot be read" if isnan(entry.number) else f"the number {_number_text(entry.number)}"
+            raise BadKnob(f"{path} gives {entry.name[:60]} {stated}; write {self.word}, as in {self.example}.")
         key = "" if entry.key and entry.key == kinds[entry.kind][0] else entry.key
-        return entry._replace(name=name, key=key)
+        kind = entry.kind
+        if not kind and entry.number is not None and name not in getattr(self.parts, "lone", ()):
+            kind = self._sole_kind(path, entry.name)
+        return entry._replace(kind=kind, name=name, key=key)
+
+    def _sole_kind(self, path: str, name: str) -> str:
+        """Return the kind of a part with a number; raises BadKnob where several kinds have the name."""
+        having = [kind for kind in self.kinds() if PartNames((kind,)).scenario_name(name) is not None]
+        if len(having) > 1:
+            named = " or ".join(f"{kind}/{name}" for kind in having)
+            raise BadKnob(f"{path} names {name[:60]}, a part of several kinds; write {named} with its number.")
+        return having[0]
 
     def _scenario_name(self, entry: PartEntry) -> str | None:
         return (PartNames((entry.kind,)) if entry.kind else self.parts).scenario_name(entry.name)

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from ...core.arithmetic import total
 from ...core.catalog import PartNames, availability, form, part_content, part_names_of
+from ...core.figures import exact
 from ...core.part_files.lists import LISTING, OWNABLE, PartEntry, read_entries
 from ...errors import BadInput, nearest_hint
 from ..devices.chassis import CHASSIS, gpu_forms
+from .prices import OWNED_MODULE_GB
 
 SERVER_HOST = "server"  # of each whole server
 TITLED_KINDS = ("gpu", "chassis", "host", "dram", "media", "drive", "expander", "near-data")
@@ -91,6 +93,12 @@ def read_owned(text: str) -> OwnedParts:
     match = COUNTED.fullmatch(text.strip())
     name = match[2] if match else text
     if match and (title := _title_of(name)):
+        places = exact(_servers()[title][0].number or 1.0) if title in _servers() else ""
+        if places and places not in _words(name):
+            words = f"{match[1]}x{places} x {name.strip()}"
+            raise BadInput(
+                f"own={text[:60]!r} can mean GPUs or servers; for {match[1]} servers of {places} write {words[:60]!r}."
+            )
         return OwnedParts(title, float(match[1]))
     known = (*owned_titles(), *(f"{part.kind}/{part.name}".lstrip("/") for (part,) in _single_parts().values()))
     raise BadInput(f"own={text[:60]!r} is not a part or server of the catalogue; {nearest_hint(name.strip(), known)}")
@@ -155,11 +163,17 @@ def _servers() -> dict[str, tuple[PartEntry, ...]]:
 
 def _single_parts() -> dict[str, tuple[PartEntry]]:
     """Return the entry of each part by its title, with its name where several parts have the title."""
-    parts = [(kind, name, _catalogue_title(kind, name)) for kind in TITLED_KINDS for name in part_names_of(kind)]
+    parts = [(kind, name, _single_title(kind, name)) for kind in TITLED_KINDS for name in part_names_of(kind)]
     titles = [title for _, _, title in parts]
     named = {title if titles.count(title) == 1 else f"{title} ({kind}/{name})": (kind, name) for kind, name, title in parts}
     lone = {title: ("", word) for word, title in LONE_TITLES.items()}
     return {title: (PartEntry(kind, name),) for title, (kind, name) in {**named, **lone}.items()}
+
+
+def _single_title(kind: str, name: str) -> str:
+    """Return the title of a part that is owned by itself; DIMMs are counted in modules of 64 GB."""
+    title = _catalogue_title(kind, name)
+    return f"{title}, module of {OWNED_MODULE_GB} GB" if kind == "dram" else title
 
 
 def _catalogue_title(kind: str, name: str) -> str:

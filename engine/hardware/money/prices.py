@@ -6,6 +6,7 @@ The knob `machine.prices` is the year of all prices. If it is "recorded", each p
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import floor
 
 from ...core.arithmetic import total
 from ...core.constants import Constant
@@ -15,6 +16,7 @@ from ...scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
 from ..device import Device, DeviceKind
 from .bill import BillItem
 
+OWNED_MODULE_GB = 64  # size of the DIMMs that a list of owned parts counts
 UNDATED_USD = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # USD without a year: no unit of prices, no column's name
 ELECTRICITY = Constant(
     "electricity",
@@ -55,10 +57,17 @@ def with_owned_parts(machine: MachineKnobs, bill: Iterable[BillItem], before: It
     taken = list(before)
     marked: list[BillItem] = []
     for item in bill:
-        used = total(other.count for other in taken if (other.kind, other.part, other.key) == (item.kind, item.part, item.key))
-        left = max(owned_count(machine.owned_parts, item.kind, item.part) - used, 0.0)
-        marked.append(replace(item, owned=min(item.count, left)))
+        size = _counted_size(item)
+        others = (other for other in taken if (other.kind, other.part, other.key) == (item.kind, item.part, item.key))
+        used = total(other.count * _counted_size(other) for other in others)
+        left = max(owned_count(machine.owned_parts, item.kind, item.part) - used, 0.0) / size
+        marked.append(replace(item, owned=item.count if left >= item.count else float(floor(left))))
     return tuple(marked)
+
+
+def _counted_size(item: BillItem) -> float:
+    """Return how many owned parts one part of a bill takes: DIMMs are counted in modules of 64 GB."""
+    return float(item.size.partition(" ")[0]) / OWNED_MODULE_GB if item.kind == "dram" and item.size else 1.0
 
 
 def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:

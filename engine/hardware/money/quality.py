@@ -7,7 +7,7 @@ from ...core.arithmetic import total
 from ...core.figures import percent
 from .bill import BillItem
 
-OLD_YEARS = 1  # a price of an earlier year than that many years before is old
+OLD_YEARS = 1  # a price of a year further away is old, or that of a later market
 LARGE_SHARE = 0.5  # of the money: from there on an answer says so
 UNSOURCED = "unsourced"
 
@@ -27,8 +27,9 @@ class PriceQuality(NamedTuple):
 def price_quality(items: Iterable[BillItem], year: int) -> PriceQuality:
     """Return the quality of a bill's prices in a year."""
     paid = [(item.usd, item.price) for item in items if item.usd and item.price]
-    weak = [(usd, price) for usd, price in paid if price.confidence == UNSOURCED or 0 < price.year < year - OLD_YEARS]
-    years = sorted({price.year for _, price in weak if 0 < price.year < year - OLD_YEARS})
+    other = [(usd, price) for usd, price in paid if price.year and abs(price.year - year) > OLD_YEARS]
+    weak = other + [(usd, price) for usd, price in paid if price.confidence == UNSOURCED and (usd, price) not in other]
+    years = sorted({price.year for _, price in other})
     money = total(usd for usd, _ in paid)
     return PriceQuality(
         total(usd for usd, _ in weak) / money if money else 0.0,

@@ -41,10 +41,10 @@ CARDS = f"h100-pcie,h100-nvl,l40s,{HOST}"
 QUOTES, OWNED = "machine.quotes", "machine.owned_parts"
 
 
-def asked(*require: str, parts: str = CARDS, objective: Objective = "cost", **knobs: object) -> VerdictQuestion:
+def asked(*require: str, parts: str = CARDS, objective: Objective = "cost", lose: str = "", **knobs: object) -> VerdictQuestion:
     """Return a question about a small model."""
     scenario = with_values(model(), {path.replace("__", "."): value for path, value in knobs.items()})
-    return VerdictQuestion(scenario, read_requirement(require), objective, AllowedParts(parts), SoftwareChoice("lean"))
+    return VerdictQuestion(scenario, read_requirement(require, lose), objective, AllowedParts(parts), SoftwareChoice("lean"))
 
 
 def by_gpu(question: VerdictQuestion) -> tuple[Verdict, dict[str, GpuRow]]:
@@ -245,3 +245,69 @@ def test_every_command_says_one_bill_that_sums_to_the_price(command: str, tmp_pa
     bill = told["costs"]["As it is"]["bill"] if command == "enough" else told["bill"]
     capital = estimate(preset("optane-kaggle").scenario).results["Capital cost [USD]"]
     assert sum(item["count"] * item["usd_each"] for item in bill) == pytest.approx(capital, abs=0.005)
+
+
+def test_every_line_of_a_csv_has_its_cells_under_the_same_headings():
+    verdict = decide(
+        asked(parts=f"h100-sxm,{HOST}"), (*SYSTEMS, "hotline")
+    )  # weeks of one, none of another, no machine of the third
+    table = verdict_table(verdict, "dlrm-kaggle")
+    assert {row.result is None for row in (*verdict.rows, *verdict.unwritten)} == {True, False}
+    assert len({tuple(line) for line in table}) == 1
+    for row, line in zip((*verdict.rows, *verdict.unwritten), table, strict=True):
+        assert line["capital_usd"] == row.capital and line["system"] == row.system
+    assert {line["weeks"] for line in table} == {"36 to 52", None}
+
+
+def test_a_month_is_what_is_paid_and_samples_that_failures_undo_do_not_count_to_a_throughput():
+    knobs = {"faults__power_loss_mtbf_hours": 0.5}
+    best = decide(asked("throughput=2e6", **knobs), SYSTEMS).best_row
+    assert best is not None and best.month is not None and best.capital is not None and best.result is not None
+    assert best.protection.share < 0.999
+    assert best.month.total == pytest.approx(best.capital / 60 + best.watts / 1000 * 730 * 0.081) and best.month.failures == 0
+    assert best.result.results["Throughput [samples/s]"] * best.protection.share >= 2e6 * (1 - 1e-9)
+
+
+def test_the_fastest_setting_of_equal_parts_is_named_where_it_costs_hardly_more_a_month():
+    question = asked("throughput=1e5", parts=f"h100-pcie,{HOST}")
+    search = SystemSearch(question, ("all-hbm",))
+    (stack,) = search.space
+    best = search.row(stack)
+    (candidate,) = search.candidates.estimate(stack, [best.setting])
+    equal = [one for _, one in search.candidates.known(stack) if one.bill == candidate.bill and not one.problem]
+    assert candidate.step == min(one.step for one in equal) < max(one.step for one in equal)
+
+
+def test_a_gpu_without_a_price_asked_for_alone_is_named_with_the_remedy(shelf):
+    shelf("gpu/priceless", TEXT["gpu/h100-nvl"])
+    verdict = decide(asked(parts=f"gpu=priceless,{HOST}"), ("all-hbm",))
+    assert verdict.best_row is None
+    assert "No price is published of priceless; a quote gives one: machine.quotes=gpu/priceless:USD." in headline(verdict)
+
+
+def test_a_gpu_that_no_allowed_software_runs_on_keeps_its_price_and_says_why():
+    question = replace(asked(parts=f"mi300x,h100-pcie,{HOST}"), software=SoftwareChoice("hugectr"))
+    _, rows = by_gpu(question)
+    assert (rows["mi300x"].row, rows["mi300x"].reason) == (None, "No allowed software runs on this GPU.")
+    assert rows["mi300x"].price is not None and rows["mi300x"].price.value == 12500
+
+
+def test_a_row_of_a_gpu_without_a_price_has_none_in_its_bill():
+    verdict, rows = by_gpu(asked(parts=f"h100-pcie,h100-nvl,{HOST}"))
+    told = verdict_content(verdict, "dlrm-kaggle", Outlook(gpus=(rows["h100-nvl"],)))["by_gpu"][0]["row"]
+    (gpu,) = [item for item in told["bill"] if item["part"] == "gpu/h100-nvl"]
+    assert (told["capital_usd"], gpu["usd_each"], gpu["sourced"]) == (None, None, False)
+
+
+def test_owned_drives_are_used_for_a_protection():
+    knobs = {"faults__power_loss_mtbf_hours": 1.0, "machine__ssd": "gen5"}
+    plain, owning = (
+        decide(asked("throughput=2e6", lose="nothing", machine__owned_parts=owned, **knobs), ("all-hbm",)).best_row
+        for owned in ("", "drive/gen5:16")
+    )
+    assert plain is not None and owning is not None
+    drives = [item for item in plain.bill if item.kind == "drive"]
+    if drives:
+        assert sum(item.usd or 0.0 for item in drives) > 0
+        assert all(item.usd == 0 for item in owning.bill if item.kind == "drive")
+    assert owning.capital is not None and plain.capital is not None and owning.capital <= plain.capital

@@ -47,8 +47,8 @@ def test_a_machine_whose_soonest_delivery_is_too_late_is_refused_in_words() -> N
     verdict = found("weeks=20")
     (row,) = verdict.rows
     assert verdict.best_row is None and not row.meets and row.rank[1] == pytest.approx(36 / 20)
-    assert row.reason == "An h100-sxm takes 36 to 52 weeks to be delivered; it is needed in 20."
-    assert "reaches delivery in 20 weeks." in headline(verdict) and row.reason in headline(verdict)
+    assert row.reason == "An h100-sxm takes 36 to 52 weeks to be delivered; it is needed in 20 weeks."
+    assert "meets what is asked: delivery in 20 weeks." in headline(verdict) and row.reason in headline(verdict)
     told = verdict_content(verdict, "dlrm-kaggle")["rows"][0]
     assert told["weeks"] == {"low": 36.0, "high": 52.0} and told["reason"] == row.reason and not told["feasible"]
 
@@ -76,9 +76,9 @@ def test_a_part_without_known_weeks_is_not_refused_and_the_answer_says_so() -> N
     assert all(row.meets and row.delivery is None for row in verdict.rows)
     by_system = {row.system: row.scenario for row in verdict.rows}
     assert verdict.best_row and verdict_content(verdict, "dlrm-kaggle")["verdict"]["weeks"] is None
-    unknown = "Needed in 1 week: its weeks of delivery are not known"
-    assert delivery_sentence(by_system["all-hbm"], 1.0) == f"{unknown} (h100-pcie)."
-    assert delivery_sentence(by_system["cpu-only"], 1.0) == f"{unknown}."
+    unknown = "Needed in 1 week: the weeks of delivery of"
+    assert delivery_sentence(by_system["all-hbm"], 1.0) == f"{unknown} h100-pcie are not known."
+    assert delivery_sentence(by_system["cpu-only"], 1.0) == f"{unknown} these parts are not known."
     assert delivery_sentence(by_system["all-hbm"], None) == "" and any(unknown in note for note in notes(verdict))
 
 

@@ -54,8 +54,9 @@ def test_the_least_price_is_a_machine_without_gpus_where_nothing_is_asked() -> N
     assert best is not None and best.family == HOST and best.system == "cpu-only"
 
 
-def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm() -> None:
-    found = verdict(model(**LARGE))
+def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm_by_gpus_of_80_gb_and_in_hbm_by_larger_ones() -> None:
+    assert (best := verdict(model(**LARGE)).best_row) is not None and best.family == HBM
+    found = verdict(model(**LARGE), parts="on-sale,gpu=h100-sxm")
     assert found.best_row is not None and found.best_row.family == CACHED_DRAM
     assert family(found, PERSISTENT).objective_value > found.best_row.objective_value
 
@@ -74,7 +75,8 @@ def test_persistent_memory_wins_where_its_software_may_be_written_and_stands_bes
 
 
 def test_what_one_node_does_not_reach_takes_nodes() -> None:
-    best = verdict(model(**LARGE), "throughput=2.5e6", software="hugectr").best_row  # whose tables need two nodes
+    asked = verdict(model(**LARGE), "throughput=2.5e6", parts="on-sale,gpu=h100-sxm", software="hugectr")
+    best = asked.best_row  # whose tables need two nodes
     assert best is not None and best.scenario is not None and nodes(best.scenario.machine) > 1
 
 

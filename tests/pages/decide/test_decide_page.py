@@ -108,7 +108,7 @@ def test_the_weeks_asked_limit_the_page_s_verdict_and_its_delivery_is_said(few: 
     monkeypatch.setattr(f"{__name__}.SOME", ("all-hbm",))
     app = apps.opened("decide", {"preset": "tiny", "parts": "gpu=h100-sxm,host=amx-2023"})
     for weeks, header in (
-        ("20", "No machine of the allowed parts reaches delivery in 20 weeks"),
+        ("20", "No machine of the allowed parts meets what is asked: delivery in 20 weeks"),
         ("40", "Keep the tables in HBM"),
     ):
         app.text_input(key=form.WEEKS).set_value(weeks).run()

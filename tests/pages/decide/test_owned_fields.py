@@ -16,7 +16,7 @@ from tests.apps import text
 from tests.cases import each
 
 SERVER, PARTS = "Server with 8 × NVIDIA A100 80 GB", "chassis/gpu-8-sxm:2;gpu/a100-80:16;host/server:2"
-DDR, GPU = "DDR5-5600", "NVIDIA A100 80 GB"
+DDR, GPU = "DDR5-5600, module of 64 GB", "NVIDIA A100 80 GB"
 
 
 @each(

@@ -88,7 +88,7 @@ def test_price_parts_watts_and_slots_are_of_the_same_dimms(system, knobs, gib):
 
 
 def test_modules_of_persistent_memory_take_slots_of_dimms():
-    """2,100 GiB are 32 of 96, or 16 of 256 where six modules lie in 6 of 32 slots; DDR4 has no premium."""
+    """2,100 GiB are 32 of 96, or 16 of 256 where six modules lie in 6 of 32 slots."""
     asked = {"machine.host": "server", "machine.pmem": "optane-100", "machine.host_dram": "ddr4-3200", HOST: 2100.0}
     bills = {
         system: ready_machine(with_values(KAGGLE, {**asked, "system": system})).devices["dram"].bill[0]
@@ -109,7 +109,7 @@ def test_automatic_dram_is_the_cheapest_and_says_its_dimms():
     [
         ("mi350x", "epyc-2024", "ddr5-6000", 24 * 128),  # twice 8 × 288 GB would be 4,292 GiB, 24 of 256
         ("mi350x", "amx-2023", "ddr5-4800", 32 * 128),
-        ("mi350x", "server", "ddr4-3200", 32 * 256),  # whose larger modules have no other price a GB
+        ("mi350x", "server", "ddr4-3200", 32 * 128),
         ("mi325x", "amx-2023", "ddr5-4800", 32 * 128),  # 3,815 GiB
         ("h100-sxm", "amx-2023", "ddr5-4800", 16 * 96),
         ("h100-sxm", "epyc-2024", "ddr5-6000", 24 * 64),

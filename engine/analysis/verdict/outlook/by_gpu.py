@@ -13,7 +13,10 @@ from math import inf
 from ....core.arithmetic import total
 from ....core.catalog import form
 from ....core.constants import Constant
+from ....scenario.scenario import Scenario, with_values
 from ....systems.buildable.places import SUPERCHIP
+from ....systems.sizing import CHASSIS
+from ....systems.system import powered_devices
 from ..aim import MEETS, Aim, plain_aim
 from ..candidates import Setting
 from ..decide import TIE_FACTOR, SystemRow, SystemSearch, Verdict, best_of
@@ -75,10 +78,11 @@ class GpuSearch:
         question, found = verdict.question, {row.stack: row.setting for row in verdict.rows if row.setting}
         chosen = [stack for stack in verdict.space if question.software.allows(stack)]
         self.gpu = gpu
+        self.price = price_of(question.base, gpu)
         self.rivals: tuple[SystemRow, ...] = ()
         self.search = SystemSearch(question, chosen=chosen, gpu=gpu, aim=aim)
         ranked = {row.stack: number for number, row in enumerate(verdict.rows)}
-        with_gpus = (stack for stack, stops in self.search.space.items() if GPU in stops)
+        with_gpus = (stack for stack, stops in self.search.space.items() if stops.get(GPU))
         self.stacks = sorted(with_gpus, key=lambda stack: ranked.get(stack, len(ranked)))
         self.near = {stack: _with_gpu(found[stack], gpu) for stack in self.stacks if stack in found}
         self.rows = [self._row(stack) for stack in self.stacks]
@@ -91,16 +95,16 @@ class GpuSearch:
         self.rivals = tuple(rivals)
         best_row = self._best(self.rows)
         if best_row is None or best_row.scenario is None:
-            return GpuRow(self.gpu, None, self._refusal(best_row))
-        price = next((item.price for item in best_row.bill if item.part == self.gpu), None)
+            return GpuRow(self.gpu, None, self._refusal(best_row), self.price)
         if self.search.aim.objective not in MONEY:
-            return GpuRow(self.gpu, best_row, best_row.reason, price, None, wins)
+            return GpuRow(self.gpu, best_row, best_row.reason, self.price, None, wins)
         break_even, marginal_row = self._break_even()
-        if price is not None:
-            return GpuRow(self.gpu, best_row, best_row.reason, price, break_even, wins)
+        if self.price is not None:
+            reason = best_row.reason or (NOT_EVEN_FREE if break_even is None else "")
+            return GpuRow(self.gpu, best_row, reason, self.price, break_even, wins)
         free_row = marginal_row or self._best([self._row(stack, 0.0) for stack in self.stacks]) or best_row
         reason = "" if marginal_row else NOT_EVEN_FREE if free_row.meets else free_row.reason
-        return GpuRow(self.gpu, replace(free_row, capital=None, cost=None, month=None), reason, None, break_even, wins)
+        return GpuRow(self.gpu, _without_price(free_row, self.gpu), reason, None, break_even, wins)
 
     def _best(self, rows: Sequence[SystemRow]) -> SystemRow | None:
         return best_of(rows) or min(rows, key=lambda row: row.rank, default=None)
@@ -197,6 +201,21 @@ def break_even_of(row: SystemRow, verdict: Verdict) -> float | None:
     rivals = [rival for rival in verdict.rows if rival.meets and rival is not row]
     found = row_break_even(row, gpu, price, rivals, aim)
     return found if 0 <= found < inf else None
+
+
+def price_of(base: Scenario, gpu: str) -> Constant | None:
+    """Return the price of a GPU, by a scenario's year and quotes.
+
+    Return None where none is known.
+    """
+    machine = with_values(base, {GPU: gpu, CHASSIS: None}).machine
+    return powered_devices("all-hbm", machine)["gpu"].bill[0].price
+
+
+def _without_price(row: SystemRow, gpu: str) -> SystemRow:
+    """Return a row whose GPUs have no price, for a GPU without one."""
+    bill = tuple([replace(item, price=None) if item.part == gpu else item for item in row.bill])
+    return replace(row, bill=bill, capital=None, cost=None, month=None)
 
 
 def gpu_of(row: SystemRow) -> str:

@@ -27,6 +27,7 @@ from .rent import rent_content
 from .sentences import headline, inputs_sentence, notes, reason_sentence
 from .software import loop_sentence, model_choice_sentence, other_software_sentence, software_state, unwritten_sentence
 
+NESTED = ("machine", "not_on_sale", "split", "month", "lost_on_failure", "weeks")  # objects in a row's JSON
 DEFAULT_CHOICE = SoftwareChoice()
 
 
@@ -193,7 +194,7 @@ def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
     flat_rows = []
     for row in (*verdict.rows, *verdict.unwritten):
         full_row = row_content(row, base, choice=verdict.question.software)
-        flat = {name: cell for name, cell in full_row.items() if not isinstance(cell, dict)} | {"bill": bill_text(row.bill)}
+        flat = {name: cell for name, cell in full_row.items() if name not in NESTED} | {"bill": bill_text(row.bill)}
         machine = " + ".join(f"{count} x {name}" for name, count in full_row["machine"].items())
         weeks = full_row["weeks"] and " to ".join(dict.fromkeys(figures.exact(end) for end in full_row["weeks"].values()))
         flat_rows.append({**flat, "machine": machine, "weeks": weeks, PRICES: verdict.question.base.machine.prices})

@@ -145,6 +145,8 @@ def _buying_words(compared: RentComparison) -> str:
     if compared.months is None:
         return ""
     fastest, slowest = compared.months
+    if fastest == 0:
+        return "; the machine is owned already"
     if fastest is None:
         return "; buying never pays"
     if slowest is None:

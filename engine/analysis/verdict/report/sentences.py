@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ....core import figures
 from ....core.arithmetic import total
 from ....hardware.framework import agreement_sentences
-from ....insight.running_costs import price_note
 from ....registry import load_variant
 from ....scenario.machine import HOURS
 from ....scenario.scenario import per_table
@@ -265,7 +264,8 @@ def unpriced_sentence(verdict: Verdict) -> str:
     own = f" {gpu} is the GPU of the scenario: machine.quotes can give a price." if gpu in verdict.unpriced else ""
     if not names:
         return ""
-    return f"No price is published of {names}: the table by GPU says below which price each would win.{own}"
+    where = "The rows by GPU (not with --quick) say below which price each would win."
+    return f"Left out, as no price is published: {names}. {where}{own}"
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
@@ -308,7 +308,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
         yield from filter(None, [state_sentence(best_row, verdict.question.software), ties_sentence(verdict)])
         yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
         if best_row.scenario is not None:
-            yield from filter(None, [delivery_words(verdict), price_note(best_row.scenario)])
+            yield from filter(None, [delivery_words(verdict)])
             yield from agreement_sentences(best_row.scenario.machine)
     if verdict.unpriced:
         yield unpriced_sentence(verdict)
@@ -362,7 +362,7 @@ def _no_machine_sentence(verdict: Verdict) -> str:
         limits = next((row.reason for row in verdict.rows), "")
         return f"No machine for this model can be built of the allowed parts. {limits}"
     return (
-        f"No machine of the allowed parts reaches {requirements_text}. The nearest is {row_title(nearest_row)} on "
+        f"No machine of the allowed parts meets what is asked: {requirements_text}. The nearest is {row_title(nearest_row)} on "
         f"{machine_words(nearest_row)}: {nearest_row.reason}"
     )
 
