@@ -5,9 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from engine.core.part_files.lists import LISTING
 from engine.errors import EmberpoolError
 from engine.registry import variant_names
-from engine.scenario.knobs import LISTING, NAME, Knob
+from engine.scenario.knobs import NAME, Knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from tests.machines import TINY
@@ -31,9 +32,9 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
             lambda assumptions: tuple(sorted(assumptions.items()))
         ),
     }
-    if knob.parts:
-        entries = st.lists(st.sampled_from(knob.parts.words()), max_size=4, unique=True)
-        return entries.map(lambda names: knob.parts.settled(knob.path, LISTING.join(names)))
+    if parts := knob.parts:
+        entries = st.lists(st.sampled_from(parts.words()), max_size=4, unique=True)
+        return entries.map(lambda names: parts.settled(knob.path, LISTING.join(names)))
     return st.none() | by_kind[knob.kind] if knob.optional else by_kind[knob.kind]
 
 
