@@ -15,6 +15,7 @@ from engine.analysis.verdict.decide import SystemRow, SystemSearch, Verdict, dec
 from engine.analysis.verdict.families import HBM
 from engine.analysis.verdict.outlook.by_gpu import GpuRow, gpu_of, gpu_rows
 from engine.analysis.verdict.outlook.outlook import Outlook
+from engine.analysis.verdict.protected import protections
 from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.asked import link_of, read_question
 from engine.analysis.verdict.report.bill import bill_content, bill_text
@@ -29,6 +30,7 @@ from engine.hardware.money.bill import BillItem
 from engine.results import csv_table
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
+from engine.schedule.machine import settle
 from engine.sweep.links import open_link
 from engine.sweep.questions import LinkQuestions
 from tests.analysis.verdict.test_decide import model
@@ -41,10 +43,10 @@ CARDS = f"h100-pcie,h100-nvl,l40s,{HOST}"
 QUOTES, OWNED = "machine.quotes", "machine.owned_parts"
 
 
-def asked(*require: str, parts: str = CARDS, objective: Objective = "cost", lose: str = "", **knobs: object) -> VerdictQuestion:
+def asked(*require: str, parts: str = CARDS, objective: Objective = "cost", **knobs: object) -> VerdictQuestion:
     """Return a question about a small model."""
     scenario = with_values(model(), {path.replace("__", "."): value for path, value in knobs.items()})
-    return VerdictQuestion(scenario, read_requirement(require, lose), objective, AllowedParts(parts), SoftwareChoice("lean"))
+    return VerdictQuestion(scenario, read_requirement(require), objective, AllowedParts(parts), SoftwareChoice("lean"))
 
 
 def by_gpu(question: VerdictQuestion) -> tuple[Verdict, dict[str, GpuRow]]:
@@ -300,14 +302,12 @@ def test_a_row_of_a_gpu_without_a_price_has_none_in_its_bill():
 
 
 def test_owned_drives_are_used_for_a_protection():
-    knobs = {"faults__power_loss_mtbf_hours": 1.0, "machine__ssd": "gen5"}
-    plain, owning = (
-        decide(asked("throughput=2e6", lose="nothing", machine__owned_parts=owned, **knobs), ("all-hbm",)).best_row
-        for owned in ("", "drive/gen5:16")
+    (row,) = decide(asked(faults__power_loss_mtbf_hours=24.0, machine__ssd="gen5"), ("all-hbm",)).rows
+    assert row.scenario is not None
+    bought, owned = (
+        next(guard for guard in protections(scenario, settle(scenario)) if guard.name == "periodic-ssd")
+        for scenario in (row.scenario, with_values(row.scenario, {OWNED: "drive/gen5:16"}))
     )
-    assert plain is not None and owning is not None
-    drives = [item for item in plain.bill if item.kind == "drive"]
-    if drives:
-        assert sum(item.usd or 0.0 for item in drives) > 0
-        assert all(item.usd == 0 for item in owning.bill if item.kind == "drive")
-    assert owning.capital is not None and plain.capital is not None and owning.capital <= plain.capital
+    assert [(item.kind, item.part) for item in bought.bill] == [("drive", "gen5")]
+    assert bought.price == bought.bill[0].usd and (bought.price or 0) > 0
+    assert owned.price == 0.0 and owned.bill[0].owned == bought.bill[0].count
