@@ -43,11 +43,11 @@ def gpu_frame(gpus: Sequence[GpuRow], verdict: Verdict) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "GPU": [f"{gpu_title(gpu_row.gpu)} ({gpu_row.gpu})" for gpu_row in gpus],
-            "Best system": [row_title(gpu_row.row) if gpu_row.row else "" for gpu_row in gpus],
-            "Software": [software_title(gpu_row.row, verdict.question.software) if gpu_row.row else "" for gpu_row in gpus],
             costs.cost_title(verdict.question): pd.Series([_cost(gpu_row, verdict) for gpu_row in gpus], dtype=float),
             GPU_PRICE: pd.Series([gpu_row.price.value if gpu_row.price else None for gpu_row in gpus], dtype=float),
             "Break-even": [break_even_words(gpu_row) for gpu_row in gpus],
+            "Best system": [row_title(gpu_row.row) if gpu_row.row else "" for gpu_row in gpus],
+            "Software": [software_title(gpu_row.row, verdict.question.software) if gpu_row.row else "" for gpu_row in gpus],
             "Machine, or the reason": [_machine_text(gpu_row) for gpu_row in gpus],
             "Of year": pd.Series([(gpu_row.price.year if gpu_row.price else 0) or None for gpu_row in gpus], dtype=float),
             "Source of the price": [source_of(gpu_row.price) for gpu_row in gpus],
