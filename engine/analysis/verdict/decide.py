@@ -332,7 +332,7 @@ class SystemSearch:
 
     def _limit(self, scenario: Scenario, candidate: CandidateEstimate, guard: CandidateProtection) -> str:
         """Return a sentence on the limit that a machine misses most."""
-        aim, throughput, protected_candidate = self.aim, self.aim.batch_size / candidate.step, guard.add_to(candidate)
+        aim, protected_candidate = self.aim, guard.add_to(candidate)
         if protected_candidate.capital is None and aim.needs_prices:
             return " ".join(unpriced_sentences(scenario.machine, powered_devices(scenario.system, scenario.machine)))
         shortfalls = aim.shortfalls(candidate, guard)
@@ -345,8 +345,8 @@ class SystemSearch:
         if worst_limit == "budget" and protected_candidate.capital is not None:
             price, budget = figure(protected_candidate.capital, "USD"), exact(aim.requirement.budget or 0.0, "USD")
             return f"It costs {price}, {excess(shortfalls[worst_limit])} the budget of {budget}."
-        required_throughput = max(aim.throughput, aim.requirement.min_useful_throughput)
-        throughput *= guard.share if worst_limit == "days" else 1.0
+        required_throughput = aim.requirement.min_useful_throughput if worst_limit == "days" else aim.throughput
+        throughput = required_throughput / shortfalls[worst_limit]  # that counts to the limit
         required_text, share = figure(required_throughput, "samples/s"), percent(throughput / required_throughput)
         return f"It trains {figure(throughput)} of the required {required_text}, {share}."
 

@@ -15,7 +15,7 @@ from engine.analysis.verdict.decide import SystemRow, SystemSearch, Verdict, dec
 from engine.analysis.verdict.families import HBM
 from engine.analysis.verdict.outlook.by_gpu import GpuRow, gpu_of, gpu_rows
 from engine.analysis.verdict.outlook.outlook import Outlook
-from engine.analysis.verdict.protected import protections
+from engine.analysis.verdict.protected import CandidateProtection, protections
 from engine.analysis.verdict.question import VerdictQuestion
 from engine.analysis.verdict.report.asked import link_of, read_question
 from engine.analysis.verdict.report.bill import bill_content, bill_text
@@ -311,3 +311,13 @@ def test_owned_drives_are_used_for_a_protection():
     assert [(item.kind, item.part) for item in bought.bill] == [("drive", "gen5")]
     assert bought.price == bought.bill[0].usd and (bought.price or 0) > 0
     assert owned.price == 0.0 and owned.bill[0].owned == bought.bill[0].count
+
+
+def test_a_machine_whose_failures_undo_too_much_is_said_to_train_what_counts():
+    search = SystemSearch(asked("throughput=2e6", parts=f"gpu=h100-pcie,{HOST}"), ("all-hbm",))
+    (stack,) = search.space
+    row = search.row(stack, quickly=True)
+    (candidate,) = search.candidates.estimate(stack, [row.setting])
+    counted = 0.5 * 2e6 / (search.aim.batch_size / candidate.step)  # so that half of what is asked for counts
+    reason = search._limit(row.scenario, candidate, CandidateProtection(share=counted))
+    assert reason == "It trains 1,000,000 of the required 2,000,000 samples/s, 50 %."

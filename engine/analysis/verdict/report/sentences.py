@@ -264,7 +264,7 @@ def unpriced_sentence(verdict: Verdict) -> str:
     own = f" {gpu} is the GPU of the scenario: machine.quotes can give a price." if gpu in verdict.unpriced else ""
     if not names:
         return ""
-    where = "The rows by GPU (not with --quick) say below which price each would win."
+    where = "The whole answer has a row for each GPU, with the price below which it would win."
     return f"Left out, as no price is published: {names}. {where}{own}"
 
 
