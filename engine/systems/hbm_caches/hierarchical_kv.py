@@ -12,6 +12,7 @@ from ...core.points.numbers import as_array, as_float
 from ...core.row_sizes import mean_bytes
 from ...core.work import Pool
 from ...scenario.scenario import Scenario, per_table
+from ..exchange import collectives
 from ..loop import training_loop
 from ..row_kinds import kind_bytes
 from ..steps import gpu, shared, uvm_cache
@@ -33,9 +34,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     hash puts it: a row on the host is read once a batch across the link, and updated there.
     """
     s = settled.scenario
-    indices, arrived = gpu.index_exchange(settled)
-    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    indices, arrived = collectives.index_exchange(settled)
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     find, rows_ready = _find(s, t, arrived)
     in_hbm = t.rows - t.refused if _hashed(s) else t.rows
     spread, rewrite = gpu.update(t, in_hbm, backward, skew=t.lookup_skew, row_skew=t.row_skew)
@@ -46,11 +47,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         *find,
         gpu.lookup(t, rows_ready, skew=t.lookup_skew),
         *pooled,
-        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.bottom_forward(s, collectives.mlp_done(s)),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
-        *gpu.all_reduce(s, t),
+        *collectives.all_reduce(s, t),
         spread,
         uvm_cache.with_host_writes(rewrite, t.refused, t.moved_bytes, t.row_skew) if _hashed(s) else rewrite,
     )

@@ -7,6 +7,7 @@ pytorch/FBGEMM.
 
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
+from ..exchange import collectives
 from ..loop import training_loop
 from ..row_kinds import row_bytes
 from ..steps import gpu, shared, uvm_cache
@@ -22,9 +23,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     more often. A refused row stays in host memory, where each of its lookups reads it and its update reads and writes it.
     """
     s = settled.scenario
-    indices, arrived = gpu.index_exchange(settled)
-    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    indices, arrived = collectives.index_exchange(settled)
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     in_hbm = gpu.lookup(t, uvm_cache.FILL_TASKS, ("Embedding update",), t.lookup_skew)
     spread, rewrite = gpu.update(t, t.rows, backward, skew=t.lookup_skew, row_skew=t.row_skew)
     lookup, update = uvm_cache.with_refused(in_hbm, rewrite, t, t.row_skew)
@@ -35,11 +36,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         *uvm_cache.fill(t, t.sort_bytes, arrived, (lookup.name,), t.row_skew),
         lookup,
         *pooled,
-        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.bottom_forward(s, collectives.mlp_done(s)),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
-        *gpu.all_reduce(s, t),
+        *collectives.all_reduce(s, t),
         spread,
         update,
     )

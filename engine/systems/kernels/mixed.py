@@ -17,6 +17,7 @@ from ...registry import load_variant
 from ...scenario.scenario import Scenario, per_table
 from ...workload.accesses import expected_accesses
 from ...workload.caching.expected_cache import missed_rows
+from ..exchange import collectives
 from ..loop import training_loop
 from ..placement import Tiers
 from ..row_kinds import kind_bytes
@@ -63,11 +64,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of one batch; a kernel without tables adds no task."""
     s, group_traffic = settled.scenario, dict(t.groups)
     share = group_traffic[ON_GPU].lookups / t.lookups if ON_GPU in group_traffic else 0.0
-    indices, arrived = gpu.index_exchange(settled, share=share)
-    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    indices, arrived = collectives.index_exchange(settled, share=share)
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     on_gpu = _on_gpu(t, group_traffic, arrived, backward) if ON_GPU in group_traffic else Steps()
     host = _host(group_traffic[HOST], backward) if HOST in group_traffic else Steps()
-    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", (*on_gpu.looked_up, *host.looked_up))
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", (*on_gpu.looked_up, *host.looked_up))
     features = (gpu.features(t, on_gpu.forward[0].name, share), *indices) if on_gpu.forward else ()
     return (
         training_loop(),
@@ -75,11 +76,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         *on_gpu.forward,
         *host.forward,
         *pooled,
-        shared.bottom_forward(s, gpu.mlp_done(s)),
+        shared.bottom_forward(s, collectives.mlp_done(s)),
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
-        *gpu.all_reduce(s, t),
+        *collectives.all_reduce(s, t),
         *on_gpu.backward,
         *host.backward,
     )

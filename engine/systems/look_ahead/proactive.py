@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ...core.graph import Task
 from ...workload.caching.expected_cache import hot_split
-from ..steps import far_memory, gpu
+from ..exchange import collectives
+from ..steps import far_memory
 from ..system import Settled
 from ..traffic import Traffic, cached_rows
 from .cold_in_dram import SYSTEM as REACTIVE
@@ -27,7 +28,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         return REACTIVE.plan(settled, t)
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
-    arrived = gpu.index_exchange(settled)[1]
+    arrived = collectives.index_exchange(settled)[1]
     read_ahead = far_memory.read_far_rows(
         settled, t, READ_AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True
     )

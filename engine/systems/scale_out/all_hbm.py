@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ...core.graph import Demand, Task
 from ...core.work import Copy
+from ..exchange import collectives
 from ..steps import gpu
 from ..steps.stashing import stashed_bytes
 from ..system import Settled, System
@@ -23,7 +24,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
     Lookups and pooled vectors that use replicated rows only do not cross. Only stashed bytes leave the GPUs for another memory.
     """
-    batch = gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
+    batch = gpu.step_over_all(settled, t, ("Embedding update",), collectives.mlp_done(settled.scenario))
     return _with_stash(settled, batch) if stashed_bytes(settled.scenario) else batch
 
 

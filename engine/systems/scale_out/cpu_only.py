@@ -7,9 +7,10 @@ from ...core.graph import Demand, Task
 from ...core.work import Stream
 from ...hardware.device import gpus_in_node, nodes
 from ...scenario.scenario import Scenario
+from ..exchange import collectives
 from ..exchange.crossing import Crossing
 from ..loop import training_loop
-from ..steps import gpu, host, shared
+from ..steps import host, shared
 from ..system import RecoveryWork, Settled, System
 from ..traffic import Traffic, mlp_gradient_bytes
 
@@ -20,10 +21,10 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     Several hosts share tables and samples, and exchange vectors and gradients.
     """
     s, on_host = settled.scenario, host.on_host
-    indices, arrived = gpu.index_exchange(settled, ("Training loop",))
-    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
-    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    summed, reduced = gpu.exchange("All-reduce", _ring(s, 2 * mlp_gradient_bytes(s)), ("Bottom MLP backward",))
+    indices, arrived = collectives.index_exchange(settled, ("Training loop",))
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    summed, reduced = collectives.exchange("All-reduce", _ring(s, 2 * mlp_gradient_bytes(s)), ("Bottom MLP backward",))
     return (
         training_loop(previous_batch_predecessors=("Embedding update",), lane=host.CPU),
         *indices,
@@ -51,7 +52,7 @@ def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
     Of several hosts each reads an equal part, and then gathers the parts of the others.
     """
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
-    gathered, _ = gpu.exchange("Gather MLP", _ring(s, recovery.mlp_bytes), ("Load MLP",))
+    gathered, _ = collectives.exchange("Gather MLP", _ring(s, recovery.mlp_bytes), ("Load MLP",))
     return (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)), *gathered)
 
 

@@ -15,6 +15,7 @@ from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
+from ..exchange import collectives
 from ..placement import USABLE, Levels, nbytes_by_tier, placement, table_tiers
 from ..row_kinds import row_bytes
 from ..steps import far_memory, gpu
@@ -39,7 +40,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     if s.policy.prefetch:
         fetch = _fetch(settled.placement.far_skews, t, ("Embedding lookup",), (), prefetch=True)
         return (fetch, evict, *far_memory.step(settled, t, t.far_rows, updated_after=(fetch.name,)))
-    fetch = _fetch(settled.placement.far_skews, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), prefetch=False)
+    fetch = _fetch(
+        settled.placement.far_skews, t, collectives.index_exchange(settled)[1], far_memory.end_of_batch(s), prefetch=False
+    )
     return (fetch, evict, *far_memory.step(settled, t, t.far_rows, (fetch.name,)))
 
 

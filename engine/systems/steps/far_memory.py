@@ -8,6 +8,7 @@ from ...core.graph import Demand, Names, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Copy, Pool, RowReads, RowUpdates
 from ...scenario.scenario import Scenario
+from ..exchange import collectives
 from ..system import Settled
 from ..traffic import Traffic
 from . import gpu
@@ -18,7 +19,7 @@ def end_of_batch(s: Scenario) -> Names:
 
     Training is synchronous: no foreground task of the next batch may start before they end.
     """
-    return ("Embedding update", *gpu.mlp_done(s))
+    return ("Embedding update", *collectives.mlp_done(s))
 
 
 def next_batch(amount: Amount) -> Amount:
@@ -56,7 +57,7 @@ def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) 
 
     The rows are read after the exchange of indices and before the lookup.
     """
-    fetch = read_far_rows(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
+    fetch = read_far_rows(settled, t, name, far_rows, collectives.index_exchange(settled)[1], end_of_batch(settled.scenario))
     return (fetch, *step(settled, t, far_rows, (fetch.name,)))
 
 

@@ -11,7 +11,7 @@ from ...core.row_sizes import RowBytes, joined_row_mix
 from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario, dense_optimizer
 from ...scenario.storage import mlp_state
-from ..exchange.crossing import Crossing
+from ..exchange import collectives
 from ..exchange.replicas import vector_sent
 from ..loop import training_loop
 from ..system import Settled
@@ -89,7 +89,7 @@ def train_step(
     spread_after: tasks of the previous batch that the spreading of gradients waits for.
     updated_after: further tasks that the update of rows waits for.
     """
-    summed = all_reduce(s, t) if reduced else ()
+    summed = collectives.all_reduce(s, t) if reduced else ()
     return (
         lookup(t, predecessors, previous_batch_predecessors),
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
@@ -110,36 +110,6 @@ def wait_tasks(task_name: str, batches: int) -> tuple[Task, ...]:
     return tuple(Task(name, "Other", idle, previous_batch_predecessors=(predecessor,)) for predecessor, name in pairwise(names))
 
 
-def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Return an all-to-all of a `share` of the batch, and task names to wait for.
-
-    Without traffic between parts there is no task, and the names are `predecessors`.
-    """
-    if not crossing.nbytes:
-        return (), predecessors
-    return (Task(name, "Transfer", (Demand("network", crossing.work(share)),), predecessors),), (name,)
-
-
-def index_exchange(
-    settled: Settled, predecessors: Names = ("Sparse features",), share: Amount = 1.0
-) -> tuple[tuple[Task, ...], Names]:
-    """Return the task that sends indices to their parts, and the names to wait for."""
-    return exchange("Index all-to-all", settled.placement.indices, predecessors, share)
-
-
-def vector_exchange(settled: Settled, name: str, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Return the task that sends pooled vectors or gradients, and the names to wait for.
-
-    Pooled vectors go to the parts that have their samples; gradients go back.
-    """
-    return exchange(name, settled.placement.pooled, predecessors, share)
-
-
-def mlp_done(s: Scenario) -> Names:
-    """Return the names of the last tasks that train a batch's MLPs."""
-    return ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
-
-
 def step_over_all(
     settled: Settled,
     t: Traffic,
@@ -157,9 +127,9 @@ def step_over_all(
     """
     s, replicated = settled.scenario, settled.placement.replicas.rows > 0
     index_share, vector_share = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if replicated else (1.0, 1.0)
-    indices, arrived = index_exchange(settled, share=index_share)
-    pooled, forward = vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), vector_share)
-    gradients, backward = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",), vector_share)
+    indices, arrived = collectives.index_exchange(settled, share=index_share)
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), vector_share)
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",), vector_share)
     if replicated:
         updates = _update_replicated(s, t, backward, updated_after)
     else:
@@ -174,7 +144,7 @@ def step_over_all(
         shared.top(s, ("Bottom MLP forward", *forward)),
         *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
-        *all_reduce(s, t),
+        *collectives.all_reduce(s, t),
         *updates,
     )
 
@@ -203,13 +173,6 @@ def _update_replicated(s: Scenario, t: Traffic, predecessors: Names, updated_aft
             row_bytes=joined_row_mix((t.row_bytes, t.sizes.hot.row), (t.rows.sum(), (gpus - 1) * t.replicated_rows.sum())),
         ),
     )
-
-
-def all_reduce(s: Scenario, t: Traffic) -> tuple[Task, ...]:
-    """Return the task that sums the MLPs' gradients over all GPUs; () for one GPU."""
-    if s.machine.num_gpus == 1:
-        return ()
-    return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), ("Bottom MLP backward",)),)
 
 
 def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[Traffic, Traffic]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
 from ...workload.accesses import table_lookups
+from ..exchange import collectives
 from ..loop import training_loop
 from ..system import Settled
 from ..traffic import Traffic
@@ -51,10 +52,10 @@ def hybrid(
         return Task(name, "Transfer", (Demand("pcie", Copy(share * t.pooled_bytes, handoffs=share), lane),), predecessors)
 
     s = settled.scenario
-    reduced = gpu.all_reduce(s, t)
-    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / table_lookups(s).sum()))
-    pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
-    gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
+    reduced = collectives.all_reduce(s, t)
+    indices, arrived = collectives.index_exchange(settled, start_after, share * (t.lookups / table_lookups(s).sum()))
+    pooled, forward = collectives.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
+    gradients, backward = collectives.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (
         training_loop(previous_batch_predecessors=batch_end, lane=CPU),
         *indices,
