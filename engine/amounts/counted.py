@@ -26,7 +26,7 @@ from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import Tables, placement
 from ..systems.row_kinds import LEVELS, row_bytes, row_kinds
 from ..systems.sharding import Pieces
-from ..systems.steps.repeated import scratchpad_rows
+from ..systems.steps.repeated import gpus_join, scratchpad_rows
 from ..systems.system import Cache, Settled, cache_policy, system_of
 from ..systems.table_placement import Weight, skew
 from ..systems.traffic import BY_BATCH, SKEWS, Traffic, traffic
@@ -36,7 +36,7 @@ from ..workload.source import num_batches, shared_source
 from .expected import batch_row_sizes
 from .hot_rows import hot_set, hot_shares, popular_shares_counted
 from .kernel_groups import Groups, add_group_traffic, sum_by_group
-from .part_counts import part_counter
+from .part_counts import gpu_row_counter, part_counter
 from .repeats import counted_repeats
 
 OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note finishes a batch; the function may raise Cancelled
@@ -70,9 +70,8 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         amounts |= dict(zip(SKEWS, skews, strict=True))
     if system.caches:
         amounts["levels"] = _rows_by_memory(s, system.caches(s), file=file, on_progress=on_progress)
-    room = scratchpad_rows(s, "near-data" in system.devices)
-    if room is not None and room < tallies[0].max():
-        (amounts["repeated_reads"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
+    if "near-data" in system.devices:
+        amounts |= _near_data_amounts(s, tallies[0].max(), file, on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
         amounts |= dict(zip(("missed_lines", "written_back_lines", "refetched_lines"), lines, strict=True))
@@ -89,6 +88,19 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         s, tables=placement.tables, sizes=batch_row_sizes(s, system, placement.replicas.rows, unique), **amounts
     )
     return _in_groups(settled, run_traffic, system.groups(s), file, on_progress) if system.groups else run_traffic
+
+
+def _near_data_amounts(s: Scenario, most_rows: float, file: Recording | None, on_progress: OnProgress) -> dict[str, Floats]:
+    """Return amounts of logic beside the memory: rows without room in its scratchpad, and rows of GPUs that it joins.
+
+    `most_rows` are the unique rows of the batch that has most of them.
+    """
+    amounts, room = dict[str, Floats](), scratchpad_rows(s, near_data=True)
+    if room is not None and room < most_rows:
+        (amounts["repeated_reads"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
+    if gpus_join(s):
+        (amounts["gpu_rows"],) = _rows_by_gpu(s, file=file, on_progress=on_progress)
+    return amounts
 
 
 def _in_groups(
@@ -222,6 +234,14 @@ def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress
 def _repeated_lookups(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (1, N) lookups that come back to a row for which near-data logic had no place."""
     return _collect_amounts(1, ((counted_repeats(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
+
+
+@remember_amounts
+def _rows_by_gpu(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return (1, N) unique rows of each GPU's own samples, summed over the GPUs."""
+    batches, count = shared_source(s, file=file), gpu_row_counter(s)
+    counts = ((count(ids, batches.starts(n)),) for n, ids in enumerate(_ids(s, file)))
+    return _collect_amounts(1, counts, "counted rows by GPU of", on_progress)
 
 
 @remember_amounts

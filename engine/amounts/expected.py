@@ -12,11 +12,11 @@ from ..core.points.numbers import as_array, as_float, one_item
 from ..scenario.scenario import Scenario
 from ..systems.placement import level_shares, table_levels
 from ..systems.row_kinds import LEVELS, RowSizes, row_kinds, row_sizes
-from ..systems.steps.repeated import scratchpad_rows
+from ..systems.steps.repeated import gpus_join, scratchpad_rows
 from ..systems.system import Settled, System, cache_policy, cached_tables, system_of
 from ..systems.traffic import Traffic, traffic
 from ..systems.traffic import repeat_batch as repeated
-from ..workload.accesses import expected_accesses
+from ..workload.accesses import expected_accesses, unique_shares
 from ..workload.caching.expected_cache import NO_MOVES, expected_moves, hot_unique, missed_rows, popular_shares
 from .kernel_groups import add_group_traffic, sum_by_group
 from .repeats import expected_repeats
@@ -130,6 +130,8 @@ def expected_amounts(settled: Settled) -> Traffic:
     if cache:
         cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
     optional_amounts: dict[str, Any] = {"levels": rows[:, None] * as_array(level_shares(s, *caches(s)))} if caches else {}
+    if "near-data" in system.devices and gpus_join(s):
+        optional_amounts["gpu_rows"] = one_item((unique_shares(s) * accesses.lookups).sum())
     if medium.lines:
         optional_amounts |= {name: one_item(lines) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:

@@ -1,9 +1,10 @@
 """Lookups and unique rows of each part in a batch, counted from the batch's ids.
 
-The parts are those among which the plan divides the tables.
+The parts are those among which the plan divides the tables, or the GPUs among which the samples are divided.
 """
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..core.arrays import Floats, Ints
 from ..scenario.scenario import Scenario
 from ..systems.sharding import Pieces
 from ..systems.table_placement import Weight
-from ..workload.batch import offsets, table_ends
+from ..workload.batch import bag_layout, offsets, table_ends
 from ..workload.row_spread import counted_spread, row_layout
 
 Counter = Callable[[Ints, Ints], Floats]
@@ -45,5 +46,23 @@ def part_counter(s: Scenario, parts: int, pieces: Pieces, weight: Weight = None)
             for row, amounts in zip(part_amounts, run_amounts, strict=True):
                 np.add.at(row, list(run_parts), amounts)
         return part_amounts
+
+    return count
+
+
+def gpu_row_counter(s: Scenario) -> Callable[[Ints, Ints | None], float]:
+    """Return a function that counts the unique rows of each GPU's own samples, summed over the GPUs.
+
+    The function's arguments are the ids of a batch, and the positions in them where uneven bags start; None for even bags. A GPU
+    has as many neighbouring samples as the others, the last one perhaps fewer.
+    """
+    samples, num_rows = s.data.batch_size, int(offsets(s.model)[-1])
+    gpu_samples, layout = ceil(samples / s.machine.num_gpus), bag_layout(s.model, samples)
+    bag_sizes = np.diff(layout) // samples
+    even = np.concatenate([np.repeat(np.arange(samples) // gpu_samples, size) for size in bag_sizes.tolist()])
+
+    def count(ids: Ints, starts: Ints | None) -> float:
+        gpus = even if starts is None else np.repeat(np.arange(len(starts) - 1) % samples // gpu_samples, np.diff(starts))
+        return float(len(np.unique(gpus * num_rows + ids)))
 
     return count

@@ -188,7 +188,7 @@ def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     steps of a quarter; within a step more nodes are assumed to be faster.
     """
     target = scenario.machine.target_throughput
-    if target is None or not system.can_use_many_gpus:
+    if target is None or not system.can_use_many_nodes:
         return place_and_size(scenario, system)
     refuse_points(scenario)
     max_nodes = max(1, min(MAX_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))

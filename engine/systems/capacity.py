@@ -63,7 +63,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({} if is_given(scenario.machine, "pmem_capacity_GB") else {"pmem": _largest})
-    problems = [_one_gpu(s, system), _linked(s), *port_problems(s, system), refusal]
+    problems = [_one_node(s, system), _linked(s), *port_problems(s, system), refusal]
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
@@ -147,13 +147,19 @@ def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     )
 
 
-def _one_gpu(s: Scenario, system: System) -> str:
-    """Return a refusal of several GPUs under a system for one, else ""."""
-    if system.can_use_many_gpus or (s.machine.num_gpus == 1 and not is_given(s.machine, "target_throughput")):
+def _one_node(s: Scenario, system: System) -> str:
+    """Return a refusal of several nodes under a system for one, else ""."""
+    if not system.one_node:
         return ""
-    if s.machine.num_gpus == 1:
-        return f"machine.target_throughput is not possible: system={s.system} trains on one GPU; set it to auto."
-    return f"machine.num_gpus={s.machine.num_gpus} is not possible: system={s.system} trains on one GPU; set it to 1."
+    gpus, room = s.machine.num_gpus, places(s.machine)
+    limit = f"system={s.system} trains on one node of up to {figures.count(room, 'GPU')}"
+    if is_given(s.machine, "target_throughput"):
+        return f"machine.target_throughput is not possible: {limit}; set it to auto."
+    if gpus > room:
+        return f"machine.num_gpus={gpus} is not possible: {limit}; set it to {room} or less."
+    if nodes(s.machine) > 1:
+        return f"machine.gpus_per_node={s.machine.gpus_per_node} divides {gpus} GPUs over nodes: {limit}; set it to {gpus}."
+    return ""
 
 
 def _linked(s: Scenario) -> str:
@@ -363,8 +369,9 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
     can_stash_more = system.can_stash and s.policy.stashing != "both"
     if can_stash_more and room_for_tables(with_checked_values(s, {"policy.stashing": "both"}), free_bytes) >= tables:
         less = "stash with policy.stashing=both, use a cache"
-    can_add_gpus = room > 0 and system.can_use_many_gpus and not system.hot
-    gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if can_add_gpus else ""
+    gpus_needed = ceil(hbm_bytes / room) if room > 0 and not system.hot else 0
+    can_add_gpus = gpus_needed and system.can_use_many_gpus and (gpus_needed <= MOST_PLACES or not system.one_node)
+    gpu_remedy = f"raise machine.num_gpus to {gpus_needed}, " if can_add_gpus else ""
     hold = f"hold {_gib(capacity)} each" if s.machine.num_gpus > 1 else f"holds {_gib(capacity)}"
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} {hold}, but tables or cache, MLPs and activations need "

@@ -38,6 +38,7 @@ from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves
 from ..workload.expected import Accesses
 from .exchange.buffers import vector_buffers
+from .exchange.fullest import ON_GPUS
 from .row_kinds import RowKind, row_bytes, row_kinds
 from .sharding import Parts
 from .steps.stashing import room_for_tables
@@ -172,6 +173,13 @@ def _direct_seconds(s: Scenario, kind: RowKind) -> float:
     return _marginal_seconds(_build_device(s, "pcie"), lambda n: Direct(n, kind.row))
 
 
+def _copied_units(s: Scenario, system: System, kind: RowKind) -> Units:
+    """Return the units of a GPU whose missing rows software copies over its link."""
+    units = _gpu_units(s, replace(system, cache=None), kind)
+    copied = _missed(s, system) * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Copy)
+    return units._replace(row=units.row + copied)
+
+
 def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Return the units of a GPU whose rows outside HBM cross its own link both ways."""
     return _gpu_units(s, system, kind)._replace(
@@ -251,6 +259,7 @@ KINDS: Mapping[str, Kind] = {
     "gpus": GPUS,
     "tiers": GPUS._replace(default_sharding=EVEN_SHARES, units=_tiered_units),
     "kernels": GPUS._replace(units=_kernel_units),
+    "copied": GPUS._replace(units=_copied_units),
     "nodes": Kind(
         "node",
         lambda s, system: Parts(nodes(s.machine), 1),
@@ -276,11 +285,21 @@ def kind_of(system: System) -> Kind | None:
     return KINDS[system.parts_kind] if system.parts_kind else None
 
 
+def is_pool(system: System) -> bool:
+    """Return whether tables lie once in a memory that all GPUs of the node share, and not on the GPUs."""
+    return system.one_node and system.parts_kind in ("", "modules")
+
+
+def rows_reach_gpus(s: Scenario, system: System) -> bool:
+    """Return whether GPUs read rows of a pool themselves, as no logic beside the memory pools them."""
+    return "near-data" in system.devices and not s.machine.near_data_compute
+
+
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
     """Return the memories of parts: name, bytes needed, bytes of room, parts that share it."""
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
     rooms: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
-    if system.parts_kind in ("gpus", "tiers", "kernels"):
+    if system.parts_kind in ON_GPUS:
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s) - vector_buffers(s).sent_bytes)
         rooms = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}

@@ -24,7 +24,7 @@ from .placement import Tiers
 from .steps.collective_waits import with_waits
 from .steps.history_layers import with_history_layers
 from .steps.input_dedup import with_input_dedup
-from .steps.wires import LINKS, PORT, Wires, with_wires
+from .steps.wires import CARD_LINK, LINKS, PORT, Wires, with_wires
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
@@ -119,6 +119,7 @@ class System:
     family, baseline: the systems that it is shown with, and the system that it is compared with.
     can_relax: True if the MLP's staleness and relaxed lookup can be chosen.
     parts_kind: the kind of its parts (`systems.parts.KINDS`), "" if all work is shared evenly.
+    one_node: True if all its GPUs are in one node, around one memory.
     can_replicate: True if all GPUs can hold the most popular rows.
     can_stash: True if tables can leave HBM while the dense layers train.
     cache: the row cache, None without a cache.
@@ -146,6 +147,7 @@ class System:
     baseline: str = "pmem"
     can_relax: bool = False
     parts_kind: str = ""
+    one_node: bool = False
     can_replicate: bool = False
     can_stash: bool = False
     cache: Cache | None = None
@@ -166,6 +168,11 @@ class System:
     def can_use_many_gpus(self) -> bool:
         """Whether the system can use several GPUs, for which it needs a network."""
         return "network" in self.devices
+
+    @property
+    def can_use_many_nodes(self) -> bool:
+        """Whether the system can use several nodes."""
+        return self.can_use_many_gpus and not self.one_node
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return the task graph of a batch, with the training loop."""
@@ -314,15 +321,19 @@ def machine_around(system: str, machine: MachineKnobs, device: str) -> MachineKn
 def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers.
 
-    With `machine.all_powered`, these are the devices of all systems of its family.
+    With `machine.all_powered`, these are the devices of all systems of its family. What only connects GPUs to each other is left
+    out for one GPU.
     """
-    return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
+    wall = machine.energy_level != "device"
+    return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.num_gpus > 1, wall)
 
 
 @cache
-def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
+def _powered_names(system: str, all_powered: bool, near_data: bool, many_gpus: bool, wall: bool) -> tuple[str, ...]:
     """Return the names of the devices of a system or, with `all_powered`, of its family."""
-    system_spec, optional_devices = load_variant("systems", system), {"near-data": near_data, "wall": wall}
+    system_spec = load_variant("systems", system)
+    is_networked = many_gpus or "gpu" not in system_spec.devices or "remote" in system_spec.devices
+    optional_devices = {"near-data": near_data, "wall": wall, "network": is_networked, CARD_LINK: many_gpus}
     names = _bench(system_spec) if all_powered else (*_devices(system_spec), "wall")
     return tuple(name for name in names if optional_devices.get(name, True))
 

@@ -58,6 +58,7 @@ class Traffic:
     lookup_skew, row_skew: lookups and unique rows of the busiest part over the mean of all parts (`systems.balance`).
     levels: rows by memory outside HBM, (N, 4), for a system with tables in several memories (`systems.placement.Levels`).
     replicated_lookups, replicated_vectors: shares that use replicated rows only. replicated_rows: unique replicated rows.
+    gpu_rows: unique rows of each GPU's own samples, summed over the GPUs, where memory joins the GPUs' gradients.
     sizes: bytes of rows. pooled_bytes: bytes of pooled vectors, one way. length_bytes: bytes of the lengths of uneven bags.
     mlp_bytes, mlp_gradient_bytes: bytes of MLP parameters with optimizer state; bytes of their gradients.
     sort_nbytes: bytes moved to sort one lookup's id. tables: tables or pieces that the fullest GPU updates one by one.
@@ -86,6 +87,7 @@ class Traffic:
     replicated_lookups: Floats
     replicated_vectors: Floats
     replicated_rows: Floats
+    gpu_rows: Floats
     lookups: Amount
     length_bytes: float
     sizes: RowSizes
@@ -189,12 +191,13 @@ SKEWS = ("lookup_skew", "row_skew")
 def traffic(s: Scenario, **amounts: Any) -> Traffic:
     """Return the traffic of batches, with `rows` and other `amounts` per batch.
 
-    Missing amounts are 0, with three exceptions. Evicted rows and missed lookups equal the missed rows, and popular samples have
-    their share of lookups.
+    Missing amounts are 0, with some exceptions. Evicted rows and missed lookups equal the missed rows, popular samples have their
+    share of lookups, and GPUs have the batch's unique rows.
     """
     samples, rows = s.data.batch_size, amounts["rows"]
     defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros(len(rows))) | dict.fromkeys(SKEWS, np.ones(len(rows)))
     defaults |= {"levels": np.zeros((len(rows), LEVELS)), "lookups": as_float(samples * total(per_table(s.model, "pooling")))}
+    defaults["gpu_rows"] = rows
     come = amounts.get("misses", defaults["misses"])
     defaults |= {"popular_lookups": amounts.get("popular", defaults["popular"])}
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))

@@ -1,4 +1,4 @@
-"""Tasks in which all GPUs of a machine take part: all-to-alls of indices and vectors, all-reduce of the MLPs' gradients."""
+"""Tasks of all GPUs together: all-to-alls, and the all-reduce of the MLPs' gradients."""
 
 from ...core.graph import Demand, Names, Task
 from ...core.work import AllReduce, Amount
@@ -35,7 +35,12 @@ def vector_exchange(settled: Settled, name: str, predecessors: Names, share: Amo
 
 def mlp_done(s: Scenario) -> Names:
     """Return the names of the last tasks that train a batch's MLPs."""
-    return ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
+    return ("Bottom MLP backward", *mlp_summed(s))
+
+
+def mlp_summed(s: Scenario) -> Names:
+    """Return the name of the task that sums the MLPs' gradients; () for one GPU."""
+    return ("All-reduce",) if s.machine.num_gpus > 1 else ()
 
 
 def all_reduce(s: Scenario, t: Traffic) -> tuple[Task, ...]:

@@ -10,7 +10,7 @@ from ..table_placement import Balance, skew
 from .buffers import vector_buffers
 from .sent import sent_pieces
 
-ON_GPUS = ("gpus", "tiers", "kernels")  # kinds of parts of systems whose tables lie on GPUs
+ON_GPUS = ("gpus", "tiers", "kernels", "copied")  # kinds of parts of systems whose tables lie on GPUs
 
 
 def sender_bytes(s: Scenario, system: System, balance: Balance | None) -> Floats:

@@ -37,12 +37,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         *remote.fetch(t, (trainers - (trainers - 1) * single_use.passing) * t.misses, ("Embedding lookup",)),
         gpu.features(t, "Embedding lookup"),
         *gpu.train_step(
-            s,
+            settled,
             t,
             trainers * t.rows - (trainers - 1) * private_rows,
             ("Rows to GPU", "Sparse features"),
             ("Embedding update", *(task.name for task in urgent_sync)),
-            reduced=True,
             spread_after=("Scatter remote rows", *(task.name for task in deferred_sync)),
         ),
         *urgent_sync,

@@ -25,7 +25,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         training_loop(("Rows to GPU",)),
         *remote.fetch(t, rows, ("Scatter remote rows", "Training loop")),
         gpu.features(t, "Embedding lookup"),
-        *gpu.train_step(s, t, rows, ("Rows to GPU", "Sparse features"), reduced=True, updated_after=summed),
+        *gpu.train_step(settled, t, rows, ("Rows to GPU", "Sparse features"), updated_after=summed),
         *gathered,
         *remote.send_back(t, t.rows, ("Embedding update", "Training loop"), cards=s.machine.num_gpus),
     )

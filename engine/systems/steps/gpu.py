@@ -12,6 +12,7 @@ from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, W
 from ...scenario.scenario import Scenario, dense_optimizer
 from ...scenario.storage import mlp_state
 from ..exchange import collectives
+from ..exchange.crossing import NO_CROSSING
 from ..exchange.replicas import vector_sent
 from ..loop import training_loop
 from ..system import Settled
@@ -72,31 +73,38 @@ def update(
 
 
 def train_step(
-    s: Scenario,
+    settled: Settled,
     t: Traffic,
     rows: Amount,
     predecessors: Names,
     previous_batch_predecessors: Names = (),
-    reduced: bool = False,
+    sharded: bool = False,
     spread_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
     """Return the tasks that train a batch on rows in HBM, kernel by kernel.
 
+    Several GPUs sum the gradients of their MLPs.
     rows: number of rows to update.
     predecessors, previous_batch_predecessors: tasks that the lookup waits for.
-    reduced: True if the GPUs sum the gradients of their MLPs.
+    sharded: True if each GPU has a part of the rows, so that vectors and gradients are exchanged; else each has all it uses.
     spread_after: tasks of the previous batch that the spreading of gradients waits for.
     updated_after: further tasks that the update of rows waits for.
     """
-    summed = collectives.all_reduce(s, t) if reduced else ()
+    s, placement = settled.scenario, settled.placement
+    summed = collectives.all_reduce(s, t)
+    skew, row_skew, crossing = (t.lookup_skew, t.row_skew, placement.pooled) if sharded else (1.0, 1.0, NO_CROSSING)
+    pooled, forward = collectives.exchange("Pooled all-to-all", crossing, ("Embedding lookup",))
+    gradients, backward = collectives.exchange("Gradient all-to-all", crossing, ("Top MLP",))
     return (
-        lookup(t, predecessors, previous_batch_predecessors),
+        lookup(t, predecessors, previous_batch_predecessors, skew),
+        *pooled,
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
-        shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
+        shared.top(s, ("Bottom MLP forward", *forward)),
+        *gradients,
         shared.bottom_backward(s, ("Top MLP",)),
         *summed,
-        *update(t, rows, ("Top MLP",), previous_batch_predecessors=spread_after, updated_after=updated_after),
+        *update(t, rows, backward, spread_after, skew, row_skew, updated_after),
     )
 
 

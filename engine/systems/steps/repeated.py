@@ -1,8 +1,9 @@
 """Repeated rows of a batch: where they are coalesced, how often each is read.
 
 `policy.row_dedup` decides how often a repeated row is read, sent, accumulated and updated. With `memory`, near-data logic reads
-a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but the GPU
-sums its gradients and sends one. With `off`, everything is done for each lookup.
+a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but a GPU sums
+the gradients of a row over its samples and sends one; near-data logic joins those of several GPUs. With `off`, everything is done
+for each lookup.
 
 Without near-data logic the GPU accesses rows across a CXL link itself. Each is a random access, so it crosses in whole lines of
 64 B; a row's optimizer state is stored behind its values and crosses with them. Pooled vectors, indices and gradients lie in
@@ -119,15 +120,21 @@ def update_bytes(s: Scenario, t: Traffic, granule: int = 1) -> Amount:
         return t.pooled_bytes
     by_lookup = s.policy.row_dedup == "off"
     rows = t.sizes.by_lookup if by_lookup else t.sizes.unique
-    row_nbytes = mean_bytes(rows.gradient) if s.machine.near_data_compute else granule_bytes(rows.row, granule)
-    return t.lookups * row_nbytes if by_lookup else t.rows * row_nbytes
+    near_data = s.machine.near_data_compute
+    row_nbytes = mean_bytes(rows.gradient) if near_data else granule_bytes(rows.row, granule)
+    if by_lookup:
+        return t.lookups * row_nbytes
+    return (t.gpu_rows if near_data else t.rows) * row_nbytes
 
 
 def accumulated_bytes(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes of gradients that near-data logic adds up before the updates.
 
-    They are the gradients of all lookups, or 0 if the GPU spreads gradients to rows.
+    They are the gradients of all lookups. If a GPU spreads gradients to rows there are none; if several do, they are what the
+    GPUs send.
     """
+    if gpus_join(s):
+        return t.gpu_rows * mean_bytes(t.sizes.unique.gradient)
     return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 
@@ -139,6 +146,11 @@ def updated_rows(s: Scenario, t: Traffic) -> Amount:
     if s.policy.row_dedup == "off":
         return np.sign(t.rows) * t.lookups
     return t.rows if spread_by_gpu(s) else t.rows + t.repeated_reads
+
+
+def gpus_join(s: Scenario) -> bool:
+    """Return whether near-data logic joins the gradients of rows that several GPUs have summed."""
+    return s.policy.row_dedup == "gpu" and s.machine.near_data_compute and s.machine.num_gpus > 1
 
 
 def spread_by_gpu(s: Scenario) -> bool:

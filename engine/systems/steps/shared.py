@@ -33,6 +33,7 @@ from ...hardware.device import assumed_value
 from ...hardware.devices.pmem import HOME_LANES, MEDIA
 from ...scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projection_dim
 from ...scenario.storage import mlp_state
+from ..exchange.collectives import all_reduce, index_exchange, mlp_summed, vector_exchange
 from ..system import Settled
 from ..traffic import SKEWS, Traffic, elements, projection_layers, top_widths, vector_count
 from .lanes import FROM_MEMORY, TO_MEMORY
@@ -90,7 +91,7 @@ def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Na
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
     """Return the task that sends the batch's row indices to the memory side.
 
-    It starts as soon as the previous batch's lookup has ended.
+    It starts as soon as the previous batch's lookup has ended. Each of several GPUs sends those of its samples.
     """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
@@ -149,28 +150,38 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
 
 @dataclass(frozen=True)
 class GpuSide:
-    """The GPU's share of embedding work.
+    """The GPUs' share of embedding work.
 
     pooling, spreading: tasks that pool vectors and that spread gradients to rows; () if near-data logic does so.
     pooled: name of the task to wait for before the top MLP.
-    trained: names of the tasks to wait for before any update.
+    trained: names of the tasks to wait for before any update of rows.
+    dense: names of the tasks to wait for before the bottom MLP's backward pass.
     """
 
     pooling: tuple[Task, ...]
     spreading: tuple[Task, ...]
     pooled: str
     trained: Names
+    dense: Names
 
 
-def gpu_side(s: Scenario, t: Traffic, looked_up: Names, previous_batch_predecessors: Names = ()) -> GpuSide:
-    """Return the GPU's share of embedding work, which follows the tasks `looked_up`."""
+def gpu_side(settled: Settled, t: Traffic, looked_up: Names, early_tasks: tuple[Task, ...] = ()) -> GpuSide:
+    """Return the GPUs' share of embedding work, which follows the tasks `looked_up`.
+
+    Without near-data logic each of several GPUs owns an equal share of the rows. It alone reads, pools and updates them, so the
+    GPUs exchange partial sums of vectors, and gradients. `early_tasks`: the previous batch's early lookup and its correction.
+    """
+    s, early_names = settled.scenario, tuple(task.name for task in early_tasks)
+    gradients, arrived = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
-    spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
+    spreading = (Task("Gradient spreading", "Embedding", spread, arrived),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
     if s.machine.near_data_compute:
-        return GpuSide((), spreading, looked_up[-1], trained)
-    pooling = Task("Pooling", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes)),), looked_up, previous_batch_predecessors)
-    return GpuSide((pooling,), spreading, pooling.name, trained)
+        return GpuSide((), spreading, looked_up[-1], trained, trained)
+    pooling = Task("Pooling", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes)),), looked_up, early_names[:1])
+    vectors, pooled = vector_exchange(settled, "Pooled all-to-all", (pooling.name,))
+    vectors = tuple(replace(task, previous_batch_predecessors=early_names[1:]) for task in vectors)
+    return GpuSide((pooling, *vectors), (*gradients, *spreading), pooled[0], trained, ("Top MLP",) if gradients else trained)
 
 
 def handoff(name: str, nbytes: Amount, predecessors: Names, way: str) -> Task:
@@ -215,6 +226,7 @@ def redo_checkpoint(
     """Return the tasks of a redo log at batch end: rows, MLP, their flags.
 
     After the flags, the logged rows are written to their tables in the background, whenever the memory has nothing else to do.
+    Several GPUs each log a range of the MLP, once all have its new values.
     """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, TO_MEMORY))
@@ -222,7 +234,7 @@ def redo_checkpoint(
     row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched_lines, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, predecessors, ("Home write",), persists="embedding log"),
-        Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
+        Task("MLP log", "Checkpoint", mlp, ("Embedding log", *mlp_summed(s)), persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("MLP log",), persists="commit"),
         Task("Home write", "Checkpoint", (home,), ("Commit",), background=True, persists="home write"),
     )
@@ -231,8 +243,8 @@ def redo_checkpoint(
 def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
     """Return the tasks of an undo log of rows and MLP during the top MLP.
 
-    The log has old values. The flags of the rows' log and of the MLP's log are set before any row is updated in place. `bound`:
-    the number of batches by which the MLP's log may lag.
+    The log has old values. The flags of the rows' log and of the MLP's log are set before any row is updated in place. Several
+    GPUs each log a range of the MLP. `bound`: the number of batches by which the MLP's log may lag.
     """
     mlp = (Demand("cxl", Move(t.mlp_bytes), TO_MEMORY), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched_lines, skew=t.row_skew)),)
@@ -250,15 +262,18 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
     are ready. A batch starts after the tasks `barrier` of the previous batch, and ends with the tasks `checkpoint`.
     """
     s = settled.scenario
-    gpu = gpu_side(s, t, ("Embedding lookup",))
+    indices, arrived = index_exchange(settled)
+    gpu = gpu_side(settled, t, ("Embedding lookup",))
     return (
         sparse_features(settled, t, "cxl"),
-        bottom_forward(s, barrier),
-        near_lookup(settled, t, memory, "cxl", "Embedding lookup", ("Sparse features",), barrier),
+        *indices,
+        bottom_forward(s, (*barrier, *mlp_summed(s))),
+        near_lookup(settled, t, memory, "cxl", "Embedding lookup", arrived, barrier),
         *gpu.pooling,
         top(s, ("Bottom MLP forward", gpu.pooled)),
         *gpu.spreading,
-        bottom_backward(s, gpu.trained),
+        bottom_backward(s, gpu.dense),
+        *all_reduce(s, t),
         near_update(settled, t, memory, "cxl", gpu.trained),
         *checkpoint,
     )
@@ -269,7 +284,8 @@ def host_plan(
 ) -> tuple[Task, ...]:
     """Return the tasks of a batch whose rows the host gathers and sends unpooled.
 
-    Each batch has three software hand-offs (forward, backward, checkpoint), and ends with a redo log. The medium's `reads` and
+    Each batch has three software hand-offs (forward, backward, checkpoint), and ends with a redo log. Each GPU has the vectors of
+    its samples copied over its own link. The medium's `reads` and
     `updates` run beside the host's lookup and update, in tasks of their own: the medium is free for home writes once they end.
     `cache` are the demands of the host's lookup and of its update on the memory that caches rows.
     """
@@ -282,6 +298,7 @@ def host_plan(
         top(s, ("Forward hand-off",)),
         handoff("Backward hand-off", t.spread_bytes, ("Top MLP",), TO_MEMORY),
         bottom_backward(s, ("Backward hand-off",)),
+        *all_reduce(s, t),
         Task("Row updates", "Embedding", (Demand(memory, updates),), ("Backward hand-off",)),
         host_embedding(t, "Embedding update", in_update, ("Backward hand-off",), updates=True),
         handoff("Checkpoint hand-off", 0.0, (*BACKWARD_DONE, "Row updates"), TO_MEMORY),
@@ -296,21 +313,24 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
     batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
-    gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early_tasks[:1]))
+    indices, arrived = index_exchange(settled)
+    gpu = gpu_side(settled, t, FORWARD_DONE, early_tasks)
     copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, excluded_from_busy=True),)  # read by a log that spans batches
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early_tasks[:1]))
     return (
         sparse_features(settled, t, "cxl"),
-        bottom_forward(s, ("Embedding update", "Bottom MLP backward")),
-        near_lookup(settled, batch_traffic, "pmem", "cxl", "Embedding lookup", ("Sparse features",), ("Embedding update",)),
+        *indices,
+        bottom_forward(s, ("Embedding update", "Bottom MLP backward", *mlp_summed(s))),
+        near_lookup(settled, batch_traffic, "pmem", "cxl", "Embedding lookup", arrived, ("Embedding update",)),
         *gpu.pooling,
         top(s, ("Bottom MLP forward", gpu.pooled), tuple(x.name for x in early_tasks[1:])),
         *gpu.spreading,
         *early_tasks,
         *shadow,
         *undo_log(t, bound),
-        bottom_backward(s, (*gpu.trained, "Commit", *(task.name for task in shadow))),
+        bottom_backward(s, (*gpu.dense, "Commit", *(task.name for task in shadow))),
+        *all_reduce(s, t),
         near_update(settled, t, "pmem", "cxl", before_update, persists="embedding update"),
     )
 

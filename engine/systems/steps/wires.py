@@ -2,7 +2,8 @@
 
 A task waits in the queue of its first demand. A transfer over a link nearly as fast as the port keeps others off the port, and so
 waits for the port. A slower link leaves them room: there a transfer waits for the link, and its bytes at the port only count.
-Every byte between a GPU and its host is read from the host's DRAM or written to it, at the rate of all its channels.
+Every byte between a GPU and its host is read from the host's DRAM or written to it, at the rate of all its channels. Copies of
+several GPUs from a memory card all cross the card's one link.
 """
 
 from collections.abc import Collection
@@ -24,7 +25,7 @@ from ...units import GB
 from .lanes import INTO_GPU
 
 IN, OUT = "in", "out"
-PORT, DRAM, HOST_ACCESS = "gpu-port", "dram", "GPU access"
+PORT, CARD_LINK, DRAM, HOST_ACCESS = "gpu-port", "card-link", "dram", "GPU access"
 LINKS = ("pcie", "network", "cxl")  # what lies behind the port
 COLLECTIVES = (AllToAll, AllReduce, AllGather)
 THROUGH_PORT = (*COLLECTIVES, Copy, Direct, Fetch, Move)
@@ -36,10 +37,12 @@ class Wires(NamedTuple):
 
     filling: the links that are nearly as fast as a GPU's port.
     host_share: bytes of host DRAM that a copied byte reads or writes.
+    from_card: True if copies of several GPUs are from one memory card.
     """
 
     filling: frozenset[str] = frozenset()
     host_share: float = 1.0
+    from_card: bool = False
 
 
 def wires_of(machine: MachineKnobs, devices: Collection[str]) -> Wires:
@@ -51,9 +54,9 @@ def wires_of(machine: MachineKnobs, devices: Collection[str]) -> Wires:
         filling.add("pcie")
     if "network" in devices and max(machine.network_bandwidth_GBps, fabric_through_port(machine)) >= room:
         filling.add("network")
-    if "cxl" in devices and joint_rate(machine) / GB >= room:
+    if "cxl" in devices and joint_rate(machine) / GB >= room * machine.num_gpus:
         filling.add("cxl")
-    return Wires(frozenset(filling), host_memory_share(machine))
+    return Wires(frozenset(filling), host_memory_share(machine), CARD_LINK in devices and machine.num_gpus > 1)
 
 
 def with_wires(wires: Wires, plan: tuple[Task, ...]) -> tuple[Task, ...]:
@@ -62,7 +65,14 @@ def with_wires(wires: Wires, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     A collective takes both directions at once; it waits for the one in which copies come.
     """
     share = wires.host_share
-    return tuple(_through_port(_from_host_memory(task, share) if share else task, wires.filling) for task in plan)
+    crossed = (_from_host_memory(task, share) if share else task for task in plan)
+    return tuple(_through_port(_over_card_link(task) if wires.from_card else task, wires.filling) for task in crossed)
+
+
+def _over_card_link(task: Task) -> Task:
+    """Return a task whose copies also cross the one link of their memory card."""
+    copies = tuple(replace(demand, device=CARD_LINK) for demand in task.demands if isinstance(demand.work, Copy))
+    return replace(task, demands=(*task.demands, *copies)) if copies else task
 
 
 def is_passed_again(demand: Demand) -> bool:

@@ -23,7 +23,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 SYSTEM = System(
     title="CXL-D",
     summary="Tables in persistent memory behind CXL with near-data logic; hardware moves data; redo log after every batch.",
-    devices=("host", "gpu", "cxl", "near-data", "pmem"),
+    devices=("host", "gpu", "cxl", "network", "near-data", "pmem"),
+    one_node=True,
     memory="pmem",
     parts_kind="modules",
     plan=plan,

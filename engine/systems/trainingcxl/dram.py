@@ -18,7 +18,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 SYSTEM = System(
     title="DRAM",
     summary="The ideal: all tables in DRAM behind CXL, without checkpoint; after a power loss training starts again.",
-    devices=("host", "gpu", "cxl", "near-data", "expander-dram"),
+    devices=("host", "gpu", "cxl", "network", "near-data", "expander-dram"),
+    one_node=True,
     memory="expander-dram",
     parts_kind="modules",
     plan=plan,

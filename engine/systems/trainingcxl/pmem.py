@@ -21,7 +21,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 SYSTEM = System(
     title="PMEM",
     summary="Tables in the host's persistent memory, lookups and updates on the host CPU, redo log after every batch.",
-    devices=("host", "gpu", "pcie", "pmem"),
+    devices=("host", "gpu", "pcie", "network", "pmem"),
+    one_node=True,
     memory="pmem",
     plan=plan,
     parts_kind="modules",

@@ -24,7 +24,8 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 SYSTEM = System(
     title="SSD",
     summary="Tables on NVMe drives behind a cache in host DRAM, lookups on the host CPU, redo log after every batch.",
-    devices=("host", "gpu", "pcie", "ssd", "dram"),
+    devices=("host", "gpu", "pcie", "network", "ssd", "dram"),
+    one_node=True,
     memory="ssd",
     plan=plan,
     log_policy=LogPolicy("redo"),

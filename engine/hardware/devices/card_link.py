@@ -1,0 +1,36 @@
+"""Link of a memory card: the 16 lanes over which all GPUs of a node reach one PCIe card.
+
+A GPU's own link carries its part of a batch, and the card's link carries all parts. A single GPU needs no such device, as its own
+link is no faster.
+"""
+
+from collections.abc import Mapping
+
+from ...core.figures import figure
+from ...core.work import Copy
+from ...scenario.machine import MachineKnobs
+from ...units import GB
+from ..device import Cost, Device, DeviceKind
+from .gpu_port import copy_rate, host_port
+
+SECONDS: Mapping[type, Cost] = {Copy: lambda bytes_per_second, work: work.nbytes / bytes_per_second}
+
+
+def build(machine: MachineKnobs) -> Device:
+    """Return the card's link, which draws no power of its own: the GPUs' links pay for the bytes."""
+    rate = min(copy_rate(machine), host_port(machine))
+    return Device(
+        name="card-link",
+        title=f"Link of the memory card, {figure(rate, 'GB/s')} each way",
+        helps="fewer bytes between card and GPUs would shorten it",
+        rates=rate * GB,
+        seconds=SECONDS,
+    )
+
+
+DEVICE = DeviceKind(
+    "Link of a memory card",
+    build,
+    lambda: {"": ()},
+    knob_names=("gpu", "host", "pcie_bandwidth_GBps"),
+)
