@@ -30,12 +30,14 @@ SYSTEMS = tuple(name for name in variant_names("systems") if load_variant("syste
 PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
 LOGGING = tuple(name for name in SYSTEMS if load_variant("systems", name).log_policy.log)
 STRICT = tuple(name for name in LOGGING if name != "cxl")
-# What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory.
+# What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory, several GPUs.
 KNOBS: tuple[dict[str, Any], ...] = (
     {},
     {"machine.near_data_compute": False},
     {"machine.cxl_bandwidth_GBps": 0.3, "machine.pcie_bandwidth_GBps": 0.5},
     {"machine.pmem": "cxl-flash", "data.batch_size": 1024},
+    {"machine.num_gpus": 2, "policy.row_dedup": "gpu"},
+    {"machine.num_gpus": 8, "machine.near_data_compute": False},
 )
 RELAXED: tuple[dict[str, Any], ...] = (
     {"policy.mlp_staleness_bound_batches": 0},

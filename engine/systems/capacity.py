@@ -63,7 +63,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({} if is_given(scenario.machine, "pmem_capacity_GB") else {"pmem": _largest})
-    problems = [_one_node(s, system), _linked(s), *port_problems(s, system), refusal]
+    problems = [_one_node(scenario, system), _linked(s), *port_problems(s, system), refusal]
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
@@ -151,7 +151,7 @@ def _one_node(s: Scenario, system: System) -> str:
     """Return a refusal of several nodes under a system for one, else ""."""
     if not system.one_node:
         return ""
-    gpus, room = s.machine.num_gpus, places(s.machine)
+    gpus, room = s.machine.num_gpus, places(s.machine) if is_given(s.machine, "chassis") else MOST_PLACES
     limit = f"system={s.system} trains on one node of up to {figures.count(room, 'GPU')}"
     if is_given(s.machine, "target_throughput"):
         return f"machine.target_throughput is not possible: {limit}; set it to auto."

@@ -15,6 +15,7 @@ from engine.campaign.monthly import failure_row, losses
 from engine.campaign.monthly.failure_row import MINUTES_KNOB, PERIODS, POWER_KNOB, PROTECTION_KNOB, FailureRow
 from engine.core.figures import count, exact, figure
 from engine.errors import BadKnob, EmberpoolError
+from engine.hardware.devices.chassis import MOST_PLACES
 from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.units import HOUR, MINUTE
@@ -328,7 +329,7 @@ def _set(pressed: Mapping[str, Any]) -> None:
 
 def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
     """Draw a button for each system that can have the machine that this system was refused."""
-    if not refused or NODES not in refused[0] or load_variant("systems", shown_scenario.system).can_use_many_gpus:
+    if not refused or NODES not in refused[0] or load_variant("systems", shown_scenario.system).can_use_many_nodes:
         return
     try:
         row = _written_row()
@@ -342,11 +343,11 @@ def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Sce
             label = f"Use {offer.title} instead of {title}: {shape}{place_text}"
             pressed = {**offer.knobs, PROTECTION_KNOB: protection}
             st.button(label, on_click=_take, args=(pressed, row), key=f"offer {offer.system}")
-        one_gpu_row = FailureRow(row.failures, row.period, row.each_node, row.nodes, 1)
+        largest_row = FailureRow(row.failures, row.period, row.each_node, row.nodes, MOST_PLACES)
         st.button(
-            f"Keep {title}: {count(row.nodes, 'node')} of 1 GPU, as replicas",
+            f"Keep {title}: {count(row.nodes, 'node')} of {count(MOST_PLACES, 'GPU')}, as replicas",
             on_click=_take,
-            args=({}, one_gpu_row),
+            args=({}, largest_row),
             key="offer replicas",
         )
 

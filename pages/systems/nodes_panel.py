@@ -28,7 +28,7 @@ TITLES = {
 
 def draw(scenario: Scenario, systems: Sequence[str]) -> None:
     """Draw a switch that shows the chart; draw nothing if the scenario has no target throughput."""
-    able = tuple(name for name in systems if load_variant("systems", name).can_use_many_gpus)
+    able = tuple(name for name in systems if load_variant("systems", name).can_use_many_nodes)
     if scenario.machine.target_throughput is None or not able:
         return
     help_ = "Computes the fewest nodes for 0.25 to 8 times the target throughput; this takes some seconds."

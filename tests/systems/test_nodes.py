@@ -86,9 +86,9 @@ def test_a_model_that_no_number_of_nodes_holds_says_what_it_lacks():
     assert f"each of {MAX_NODES} nodes" in result.outcome
 
 
-def test_a_system_of_one_gpu_refuses_a_target():
+def test_a_system_of_one_node_refuses_a_target():
     result = estimate(with_values(Scenario(), {"machine.target_throughput": 1e3}))
-    assert "machine.target_throughput is not possible: system=cxl" in result.outcome
+    assert "machine.target_throughput is not possible: system=cxl trains on one node of up to 8 GPUs" in result.outcome
 
 
 def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():

@@ -28,6 +28,8 @@ CROSSING = {
     "all-hbm",
     "torchrec-uvm",
     "hierarchical-kv",
+    "cached-embedding",
+    "scratchpipe",
     "cpu-only",
     "cpu-gpu",
     "dram-hbm-nodes",
@@ -44,6 +46,8 @@ def settled_by_hand(system: str, plan: str) -> Settled:
         machine["machine.expander_dram_channels"] = 4
     if load_variant("systems", system).parts_kind == "nodes":
         machine["machine.gpus_per_node"] = 1
+    if load_variant("systems", system).parts_kind == "copied":
+        machine |= {"machine.gpus_per_node": 4, "policy.cache_load_factor": 0.5}
     model = {"model.num_tables": 3, "model.num_embeddings": (1000, 40_000, 300), "model.pooling": (2, 1, 7)}
     knobs = {"system": system, "policy.plan": plan, "data.batch_size": 64, "run.batches": 3, "run.training": False}
     settled = settle(with_values(Scenario(), {**machine, **model, **knobs}))

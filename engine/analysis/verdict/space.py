@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ...core.memo import Reads, Recorder
 from ...errors import BadKnob
+from ...hardware.devices.chassis import MOST_PLACES
 from ...hardware.devices.pmem import MEDIA
 from ...hardware.software import Software, gpu_platforms
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
@@ -151,8 +152,12 @@ def _reads_knob(knob: str) -> Callable[[System, frozenset[str]], bool]:
     return lambda system, reads: knob in reads
 
 
-def _scales(system: System, reads: frozenset[str]) -> bool:
+def _has_many_gpus(system: System, reads: frozenset[str]) -> bool:
     return system.can_use_many_gpus
+
+
+def _has_many_nodes(system: System, reads: frozenset[str]) -> bool:
+    return system.can_use_many_nodes
 
 
 def _capacities(system: System, allowed: AllowedParts) -> tuple[float | None, ...]:
@@ -170,6 +175,8 @@ def _policies(system: System, allowed: AllowedParts) -> tuple[str | None, ...]:
 
 
 def _counts(system: System, allowed: AllowedParts) -> tuple[int, ...]:
+    if system.one_node:
+        return tuple(count for count in COUNTS if count <= MOST_PLACES)
     return COUNTS if "gpu" in system.devices else NODES
 
 
@@ -188,8 +195,8 @@ def _parts(knob: str) -> Callable[[System, AllowedParts], tuple[str, ...]]:
 # By knob: whether a system has it, and its stops.
 KNOBS: Mapping[str, tuple[Callable[[System, frozenset[str]], bool], Callable[[System, AllowedParts], tuple[Any, ...]]]] = {
     GPU: (_has_device("gpu"), _parts("gpu")),
-    GPUS: (_scales, _counts),
-    GPUS_PER_NODE: (_scales, _node_gpus),
+    GPUS: (_has_many_gpus, _counts),
+    GPUS_PER_NODE: (_has_many_nodes, _node_gpus),
     HOST: (_has_device("host"), _parts("host")),
     CHASSIS: (_has_device("host"), _parts("chassis")),
     SERVERS: (_has_device("remote"), _fixed_stops(*NODES)),

@@ -16,9 +16,11 @@ from ...errors import BadKnob, EmberpoolError
 from ...estimate import estimate
 from ...faults.fault import Hazard
 from ...hardware.device import gpus_in_node, nodes
+from ...hardware.devices.chassis import MOST_PLACES
 from ...insight.running_costs import MONTH, YEAR
 from ...registry import NO_RATES, load_variant, variant_names
 from ...scenario.scenario import KNOBS, Scenario, with_values
+from ...systems.system import System
 from ...units import DAY, HOUR
 from ..fault_stream import FLUSH_FAILURE, POWER_LOSS, hazards_of, unit_count
 
@@ -98,27 +100,35 @@ def with_row(scenario: Scenario, row: FailureRow) -> Scenario:
 def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
     """Return a scenario with the nodes and GPUs of a row.
 
-    A machine with one GPU a node, or one that is replicated already, gets more replicas. Raises BadKnob with the remedy.
+    A system for one node, or a machine that is replicated already, gets more replicas. Raises BadKnob with the remedy.
     """
     scenario_row = row_of(scenario, row.period)
     if (row.nodes, row.gpus) == (scenario_row.nodes, scenario_row.gpus):
         return scenario
     machine = scenario.machine
     system, max_gpus = load_variant("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
+    if system.one_node:
+        return with_values(scenario, _replica_knobs(scenario, system, row))
     fits_replicas = row.gpus == scenario_row.gpus and not row.nodes % nodes(machine)
-    if fits_replicas and (scenario.faults.machines > 1 or not system.can_use_many_gpus):
+    if fits_replicas and scenario.faults.machines > 1:
         return with_values(scenario, {"faults.machines": row.nodes // nodes(machine)})
-    if not system.can_use_many_gpus:
-        raise BadKnob(
-            f"{system.title} has one GPU a node: {_shape(row)} are not possible. Take a system below that can have them, or "
-            "write 1 GPU."
-        )
     if row.nodes * row.gpus > max_gpus:
         raise BadKnob(
             f"{_shape(row)} are {count(row.nodes * row.gpus, 'GPU')}, but the limit is {exact(max_gpus)}; write fewer nodes or "
             "GPUs."
         )
     return with_values(scenario, sharded_knobs(row))
+
+
+def _replica_knobs(scenario: Scenario, system: System, row: FailureRow) -> Mapping[str, Any]:
+    """Return the knobs of replicas of one node each, of a row's size; raises BadKnob for more GPUs than a node has."""
+    if row.gpus > MOST_PLACES:
+        raise BadKnob(
+            f"{system.title} trains on one node of up to {count(MOST_PLACES, 'GPU')}: {_shape(row)} are not possible. Take a "
+            f"system below that can have them, or write {MOST_PLACES} GPUs."
+        )
+    gpus_per_node = max(row.gpus, scenario.machine.gpus_per_node)
+    return {"machine.num_gpus": row.gpus, "machine.gpus_per_node": gpus_per_node, "faults.machines": row.nodes}
 
 
 def sharded_knobs(row: FailureRow) -> Mapping[str, Any]:
@@ -166,7 +176,7 @@ def system_offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...
     rated_offers = []
     for name in variant_names("systems"):
         system = load_variant("systems", name)
-        if system.can_use_many_gpus and system.confidence != "headline only" and name != scenario.system:
+        if system.can_use_many_nodes and system.confidence != "headline only" and name != scenario.system:
             knobs = {"system": name, "policy.kernel": "auto", **sharded_knobs(row)}
             rated_offers += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
     return tuple(offer for _, offer in sorted(rated_offers, key=lambda pair: -pair[0])[:MOST_OFFERS])

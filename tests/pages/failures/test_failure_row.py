@@ -52,19 +52,26 @@ def test_the_row_sets_the_knobs_and_a_link_brings_it_back():
     assert text(again.header) == text(app.header)
 
 
-def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
-    app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), FAILURES="2", NODES="64", GPUS="8")
-    assert "CXL has one GPU a node: 64 nodes of 8 GPUs are not possible" in text(app.header) and "USD" not in text(app.header)
+def test_a_system_of_one_node_offers_those_that_can_have_more_gpus_in_one_press():
+    app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), FAILURES="2", NODES="64", GPUS="16")
+    refusal = "CXL trains on one node of up to 8 GPUs"
+    assert f"{refusal}: 64 nodes of 16 GPUs are not possible" in text(app.header) and "USD" not in text(app.header)
     write(app, MINUTES="30")
-    assert "are not possible" in text(app.header) and app.text_input(key=settings.GPUS).value == "8", "8 GPUs stay written"
-    assert "system" not in dict(address(app)) and app.text_input(key=settings.GPUS).value == "8", "nothing switches by itself"
+    assert "are not possible" in text(app.header) and app.text_input(key=settings.GPUS).value == "16", "16 GPUs stay written"
+    assert "system" not in dict(address(app)) and app.text_input(key=settings.GPUS).value == "16", "nothing switches by itself"
     offer = app.button(key="offer all-hbm")
-    assert offer.label == "Use All in HBM instead of CXL: 64 nodes of 8 GPUs"
+    assert offer.label == "Use All in HBM instead of CXL: 64 nodes of 16 GPUs"
     offer.click().run()
     held = dict(address(app))
-    assert not app.exception and held["system"] == "all-hbm" and held["machine.num_gpus"] == "512"
+    assert not app.exception and held["system"] == "all-hbm" and held["machine.num_gpus"] == "1024"
     assert held["faults.host_crash_mtbf_hours"] == "5376.0" and "faults.machines" not in held
-    assert app.text_input(key=settings.NODES).value == "64" and "has one GPU a node" not in text(app.caption)
+    assert app.text_input(key=settings.NODES).value == "64" and refusal not in text(app.caption)
+
+
+def test_a_system_of_one_node_has_replicas_with_the_gpus_of_a_node():
+    found = with_row(scenario("dlrm-kaggle", "cxl"), FailureRow(2.0, "week", False, 64, 8))
+    assert (found.machine.num_gpus, found.faults.machines) == (8, 64) and estimate(found).ran
+    assert row_of(found, "week") == FailureRow(2.0, "week", False, 64, 8)
 
 
 @each(("field", "value", "sentence"), [
