@@ -51,10 +51,10 @@ def part_counter(s: Scenario, parts: int, pieces: Pieces, weight: Weight = None)
 
 
 def gpu_row_counter(s: Scenario) -> Callable[[Ints, Ints | None], float]:
-    """Return a function that counts the unique rows of each GPU's own samples, summed over the GPUs.
+    """Return a function that counts the unique rows of each GPU's own samples.
 
-    The function's arguments are the ids of a batch, and the positions in them where uneven bags start; None for even bags. A GPU
-    has as many neighbouring samples as the others, the last one perhaps fewer.
+    The counts are summed over the GPUs. The function's arguments are the ids of a batch, and the positions in them where uneven
+    bags start; None for even bags. A GPU has as many neighbouring samples as the others, the last one perhaps fewer.
     """
     samples, num_rows = s.data.batch_size, int(offsets(s.model)[-1])
     gpu_samples, layout = ceil(samples / s.machine.num_gpus), bag_layout(s.model, samples)

@@ -11,7 +11,7 @@ from ..core import figures
 from ..core.catalog import part_content
 from ..errors import BadKnob, EmberpoolError
 from ..faults.fault import class_mtbf
-from ..hardware.device import expanders, nodes
+from ..hardware.device import expanders, nodes, readers
 from ..hardware.devices.cxl import link_latency, payload_rate
 from ..hardware.devices.dram import Dimms, host_dimms
 from ..hardware.devices.expander_dram import dram_controllers, expander_dimms
@@ -32,10 +32,10 @@ from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, has_like_vecto
 from ..schedule.machine import settle, sized_scenario
 from ..systems.exchange.replicas import is_planned
 from ..systems.kernels.in_force import system_in_force
+from ..systems.node_limits import COPIES, slower_end
 from ..systems.parts import kind_of
-from ..systems.ports import COPIES, slower_end
 from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason, server_dimms
-from ..systems.system import LOG_CLAUSES, device_names, machine_around, readers
+from ..systems.system import LOG_CLAUSES, device_names, machine_around
 from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
 from ..units import DAY, GB, HOUR, MINUTE, GiB, MiB
 

@@ -19,6 +19,7 @@ from ..core.constants import REPLACED, Constant
 from ..core.part_files.tables import Quantity
 from ..core.work import Work
 from ..errors import BadKnob, nearest_hint
+from ..registry import all_variants
 from ..scenario.machine import RECORDED, MachineKnobs
 from .money.bill import BillItem, bill_price
 from .money.quotes import quoted_prices
@@ -136,6 +137,11 @@ class DeviceKind:
     def knobs(self) -> tuple[str, ...]:
         """The dotted paths of the knobs that `build` reads."""
         return tuple(f"machine.{name}" for name in self.knob_names)
+
+
+def readers(path: str) -> tuple[str, ...]:
+    """Return the names of the devices that read the machine's knob `path`."""
+    return tuple(name for name, kind in all_variants("devices").items() if path in kind.knobs)
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:

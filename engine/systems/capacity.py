@@ -5,8 +5,8 @@ from math import ceil
 from ..core import figures
 from ..core.memo import is_given
 from ..errors import BadKnob
-from ..hardware.device import expanders, gpus_in_node, nodes
-from ..hardware.devices.chassis import MOST_PLACES, places
+from ..hardware.device import expanders, nodes
+from ..hardware.devices.chassis import MOST_PLACES
 from ..hardware.devices.expander_dram import card, dram_controllers
 from ..hardware.devices.gpu import memory_bytes, no_attention, no_unit
 from ..hardware.devices.pmem import module_bytes, modules, modules_for, own_link
@@ -20,8 +20,8 @@ from ..workload.caching.unique_rows import expected_unique
 from .balance import table_placement
 from .exchange.fullest import even_tables, fullest_gpu, fullest_tables, sender_bytes
 from .kernels.in_force import refuse_kernels, system_in_force
+from .node_limits import crowded_chassis, more_nodes, port_problems
 from .parts import EVEN_SHARES, Kind, kind_of, memories
-from .ports import port_problems
 from .sharding import filled
 from .sizing import CAPACITY, DEDUPED, EXPANDER, HOST, MOST_GB, SERVER, cache_refusal, sizes_of, without_idle_dedup
 from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
@@ -63,7 +63,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({} if is_given(scenario.machine, "pmem_capacity_GB") else {"pmem": _largest})
-    problems = [_one_node(scenario, system), _linked(s), *port_problems(s, system), refusal]
+    problems = [more_nodes(s, system), _linked(s), *port_problems(s, system), refusal]
     for place, need in _needs(s, system).items():
         problems += [checks[place](s, need)]
     problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
@@ -145,21 +145,6 @@ def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
         f"policy.replicated_rows={setting} does not fit the {_gib(free_bytes)} that the fullest GPU has left; "
         "lower it, or set it to auto."
     )
-
-
-def _one_node(s: Scenario, system: System) -> str:
-    """Return a refusal of several nodes under a system for one, else ""."""
-    if not system.one_node:
-        return ""
-    gpus, room = s.machine.num_gpus, places(s.machine) if is_given(s.machine, "chassis") else MOST_PLACES
-    limit = f"system={s.system} trains on one node of up to {figures.count(room, 'GPU')}"
-    if is_given(s.machine, "target_throughput"):
-        return f"machine.target_throughput is not possible: {limit}; set it to auto."
-    if gpus > room:
-        return f"machine.num_gpus={gpus} is not possible: {limit}; set it to {room} or less."
-    if nodes(s.machine) > 1:
-        return f"machine.gpus_per_node={s.machine.gpus_per_node} divides {gpus} GPUs over nodes: {limit}; set it to {gpus}."
-    return ""
 
 
 def _linked(s: Scenario) -> str:
@@ -350,7 +335,7 @@ def _gpu(s: Scenario, system: System, balance: Balance | None) -> str:
     """Return a refusal of a GPU, or of its memory, that does not suffice, else ""."""
     if "gpu" not in system.devices:
         return no_host_unit(s.machine)  # the layers run on the host
-    if refusal := no_unit(s.machine) or no_attention(s.machine, is_sequential(s.model)) or _crowded(s):
+    if refusal := no_unit(s.machine) or no_attention(s.machine, is_sequential(s.model)) or crowded_chassis(s, system):
         return refusal
     tables, vectors = even_tables(s, system), float(sender_bytes(s, system, balance).mean())
     need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables) + vectors, memory_bytes(s.machine)
@@ -390,15 +375,4 @@ def _hot_gpu(s: Scenario, system: System, balance: Balance | None) -> str:
         f"machine.gpu={s.machine.gpu} has {_gib(memory_bytes(s.machine))}, but GPU {gpu} needs {_gib(need)}, with {_gib(tables)} "
         f"of tables and {_gib(vectors)} of vectors for others; {dedup}divide the tables otherwise by "
         f"{'policy.plan' if s.policy.plan else 'policy.sharding'}, or lower data.batch_size."
-    )
-
-
-def _crowded(s: Scenario) -> str:
-    """Return a refusal of more GPUs in a node than its chassis has places, else ""."""
-    gpus, room = gpus_in_node(s.machine), places(s.machine)
-    if gpus <= room or room >= MOST_PLACES:  # a node can have several of the largest chassis
-        return ""
-    return (
-        f"machine.chassis={s.machine.chassis} has places for {room} GPU{'s' * (room > 1)}, but a node has {gpus}; "
-        f"set it to auto, or lower machine.gpus_per_node to {room}."
     )

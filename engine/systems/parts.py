@@ -286,12 +286,12 @@ def kind_of(system: System) -> Kind | None:
 
 
 def is_pool(system: System) -> bool:
-    """Return whether tables lie once in a memory that all GPUs of the node share, and not on the GPUs."""
+    """Return whether tables lie once, in a memory that all GPUs share."""
     return system.one_node and system.parts_kind in ("", "modules")
 
 
 def rows_reach_gpus(s: Scenario, system: System) -> bool:
-    """Return whether GPUs read rows of a pool themselves, as no logic beside the memory pools them."""
+    """Return whether GPUs read rows of a pool themselves."""
     return "near-data" in system.devices and not s.machine.near_data_compute
 
 

@@ -226,10 +226,7 @@ class Settled:
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system of a settled scenario, by which memoised stages group their answers.
-
-    The system decides most of the knobs that such a stage reads.
-    """
+    """Return the system of a settled scenario, by which memoised stages group their answers."""
     return settled.system
 
 
@@ -321,8 +318,7 @@ def machine_around(system: str, machine: MachineKnobs, device: str) -> MachineKn
 def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers.
 
-    With `machine.all_powered`, these are the devices of all systems of its family. What only connects GPUs to each other is left
-    out for one GPU.
+    With `machine.all_powered`, these are the devices of all systems of its family. One GPU has nothing that connects GPUs.
     """
     wall = machine.energy_level != "device"
     return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.num_gpus > 1, wall)
@@ -394,17 +390,9 @@ def _constants(system: str, machine: MachineKnobs, histories: bool) -> Mapping[s
 
 @cache
 def unread_constants(system: str) -> frozenset[str]:
-    """Return the names of the constants that no work of a system reads.
-
-    If a GPU computes the layers, these are the constants of layers on a host.
-    """
+    """Return the names of unread constants: of layers on a host, beside a GPU."""
     return (
         frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)
         if "gpu" in load_variant("systems", system).devices
         else frozenset()
     )
-
-
-def readers(path: str) -> tuple[str, ...]:
-    """Return the names of the devices that read the machine's knob `path`."""
-    return tuple(name for name, kind in all_variants("devices").items() if path in kind.knobs)

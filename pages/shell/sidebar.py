@@ -9,10 +9,10 @@ from functools import cache
 import streamlit as st
 
 from engine.core.figures import count
+from engine.hardware.device import readers
 from engine.insight.knobs.effect import effect
 from engine.registry import all_variants, load_variant
 from engine.scenario.scenario import GROUPS, KNOBS
-from engine.systems.system import readers
 from pages.answers import data_file
 from pages.shell import warming
 from pages.ui import beside_knob, knob_widgets, session

@@ -13,13 +13,13 @@ from engine.core import catalog
 from engine.core.catalog import PartNames
 from engine.core.figures import exact, in_groups
 from engine.errors import BadKnob
+from engine.hardware.device import readers
 from engine.hardware.devices.pmem import module_bytes
 from engine.insight.knobs.stops import CAPACITY, knob_stops, resolved_value, settled_if_possible
 from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, PLACES, Knob
 from engine.scenario.scenario import KNOBS, values
-from engine.systems.system import readers
 from engine.units import GB
 from pages.ui import session
 from pages.ui.plain import escape_markdown

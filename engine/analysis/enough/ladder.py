@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hardware.device import expanders
+from ...hardware.device import expanders, readers
 from ...hardware.devices.cxl import payload_rate, products
 from ...hardware.devices.pmem import module_bytes, modules, own_link
 from ...insight.knobs.stops import CAPACITY, capacity_of_modules
@@ -18,7 +18,6 @@ from ...insight.relaxation import LINK
 from ...scenario.scenario import KNOBS, Scenario
 from ...systems.kernels.in_force import system_in_force
 from ...systems.sizing import NUM_EXPANDERS
-from ...systems.system import readers
 from ...units import GB
 
 Steps = Callable[[Sequence[tuple[int, int]]], Sequence[float]]  # seconds of (draw, rung), NaN where it cannot run

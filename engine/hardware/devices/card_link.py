@@ -1,4 +1,4 @@
-"""Link of a memory card: the 16 lanes over which all GPUs of a node reach one PCIe card.
+"""Link of a memory card: the lanes by which all GPUs reach it.
 
 A GPU's own link carries its part of a batch, and the card's link carries all parts. A single GPU needs no such device, as its own
 link is no faster.
@@ -33,7 +33,10 @@ SECONDS: Mapping[type, Cost] = {Copy: lambda bytes_per_second, work: work.nbytes
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Return the card's link, which draws no power of its own: the GPUs' links pay for the bytes."""
+    """Return the link of the card.
+
+    It draws no power of its own: the GPUs' links pay for the bytes.
+    """
     card = assumed_part(machine, "card-link", CARD_END)
     rate = card.share.value * min(copy_rate(machine), host_port(machine))
     return Device(

@@ -16,11 +16,12 @@ from ...core.part_files.lists import LISTING
 from ...errors import BadInput
 from ...estimates import estimates
 from ...faults.fault import active_faults
+from ...hardware.device import readers
 from ...registry import load_variant
 from ...scenario.knobs import PLACES, Knob, check, offered_words
 from ...scenario.scenario import KNOBS, Scenario, clear_contradictions, values, with_values
 from ...systems.kernels.in_force import system_in_force
-from ...systems.system import constants, medium_cache, powered_devices, readers
+from ...systems.system import constants, medium_cache, powered_devices
 
 EQUAL_WITHIN = 1e-9  # relative; below it lies the noise of adding up in another order
 NO_EFFECT, NO_OTHER_VALUE = "No effect here", "Nothing else is possible here"

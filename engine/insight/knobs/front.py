@@ -6,10 +6,11 @@ They are knobs that a training system reads; among them those that move somethin
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...hardware.device import readers
 from ...registry import load_variant
 from ...scenario.scenario import KNOBS, Scenario
 from ...systems.kernels.in_force import system_in_force
-from ...systems.system import device_names, readers
+from ...systems.system import device_names
 from ..decomposition import BOUND, RELAXED
 from .moves import is_flat
 from .strips import Strip

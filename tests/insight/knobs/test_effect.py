@@ -7,6 +7,7 @@ from itertools import chain, product
 import pytest
 
 from engine.estimate import estimate
+from engine.hardware.device import readers
 from engine.insight.knobs.effect import NO_EFFECT, NO_OTHER_VALUE, KnobEffect, effect, equal_results, moved_scenarios
 from engine.insight.running_costs import running_costs
 from engine.registry import load_variant, variant_names
@@ -14,7 +15,6 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
-from engine.systems.system import readers
 from pages.failures_page import campaigns
 from tests import ROOT
 from tests.cases import each
@@ -216,7 +216,7 @@ def test_a_knob_that_only_refuses_says_with_which_words():
 
 
 def test_under_a_machine_that_cannot_run_a_knob_helps_or_says_that_it_does_not():
-    refused = with_values(TINY, {"system": "cxl", "machine.num_gpus": 8})
+    refused = with_values(TINY, {"system": "cxl", "machine.num_gpus": 16})
     bandwidth = effect(refused, "machine.cxl_bandwidth_GBps")
     assert bandwidth == KnobEffect(False, f"{NO_EFFECT}: the machine cannot run, and no other value that was tried changes that.")
     assert effect(refused, "machine.num_gpus").acts

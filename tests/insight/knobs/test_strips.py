@@ -107,7 +107,7 @@ def test_capacity_is_stopped_at_whole_modules_doubled():
 def test_a_stop_that_cannot_run_says_why():
     (gpus,) = strips(BASE, ["machine.num_gpus"])
     two = next(stop for stop in gpus.stops if stop.knob_value == 2)
-    assert isnan(two.seconds) and "trains on one GPU" in two.refused and two.refused in gpus.sentence
+    assert isnan(two.seconds) and "has places for 1 GPU, but a node has 2" in two.refused and two.refused in gpus.sentence
     (dim,) = strips(TINY, ["model.embedding_dim"])
     assert any("pairwise dot needs" in stop.refused for stop in dim.stops)
 

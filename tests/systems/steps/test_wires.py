@@ -17,7 +17,7 @@ from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
-from engine.systems.ports import COPIES
+from engine.systems.node_limits import COPIES
 from engine.systems.steps.wires import FILLED, HOST_ACCESS, PORT, Wires, with_wires
 from tests.cases import each
 from tests.machines import flow
