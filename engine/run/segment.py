@@ -17,6 +17,7 @@ from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import SlowBatches, Timeline, timeline
 from ..systems.steps.recovery import full_checkpoint
+from ..systems.steps.wires import over_card_link
 from ..systems.traffic import Traffic, batch_range
 from .upcoming_faults import FULL_SPEED, UpcomingFaults, flips_bit, slows_device
 
@@ -235,7 +236,8 @@ class SegmentSchedule:
             self.batches, self.slow = num_begun, self.slow[:num_begun]
             self.timeline, self.count = None, 0
             link = "cxl" if "cxl" in self.m.system.devices else "pcie"
-            graph = TaskGraph(full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes))
+            tasks = full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes)
+            graph = TaskGraph(over_card_link(self.m.settled.wires, tasks))
             self.pause = timeline(graph, self.m.devices, 1)
 
     def has_ended(self, seconds: float) -> bool:

@@ -16,7 +16,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, ready_machine, settle
 from engine.schedule.timeline import timeline
-from engine.systems.system import device_names
+from engine.systems.steps.recovery import recover
+from engine.systems.system import RecoveryWork, device_names
 from engine.workload.source import shared_source
 from tests.cases import each
 from tests.machines import SYSTEMS, TINY
@@ -124,6 +125,16 @@ def test_the_cards_one_link_bounds_system_pcie_on_eight_gpus():
     assert estimate(asked("pcie", 8)).results[STEP] >= 1e3 * copied / rate
     slow = asked("pcie", 8, **{"machine.assume": (("card-link.share-of-copy-rate", 0.02),)})
     assert estimate(slow).results[STEP] >= 5e4 * copied / rate > estimate(asked("pcie", 8)).results[STEP]
+
+
+def test_a_recovery_from_a_card_loads_the_mlp_over_its_one_link():
+    settled = settle(asked("pcie", 8))
+    tasks = {task.name: task for task in recover(settled, RecoveryWork(5.0, 256, 300.0, 1e9)).tasks}
+    found = busy_seconds(
+        machine_of(settled), {("Load MLP", demand.device): demand.work for demand in tasks["Load MLP"].demands}, Copy
+    )
+    assert found["card-link"] == pytest.approx(1e9 / (52 * GB)) and found["pcie"] < found["card-link"] / 2
+    assert tasks["Gather MLP"].predecessors == ("Load MLP",)
 
 
 @each("gpus", [2, 4, 8])

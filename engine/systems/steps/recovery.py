@@ -10,6 +10,7 @@ from ..system import RecoveryWork, Settled
 from .collective_waits import with_waits
 from .lanes import FROM_MEMORY, TO_MEMORY
 from .shared import FLAGS
+from .wires import over_card_link
 
 
 def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
@@ -27,7 +28,7 @@ def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
         tasks = (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)), *gather)
-    graph = TaskGraph(with_waits(settled.scenario, tasks))
+    graph = TaskGraph(with_waits(settled.scenario, over_card_link(settled.wires, tasks)))
     check_graph(graph, frozenset(system.devices))
     return graph
 

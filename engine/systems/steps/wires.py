@@ -6,7 +6,7 @@ Every byte between a GPU and its host is read from the host's DRAM or written to
 several GPUs from a memory card all cross the card's one link.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -66,13 +66,18 @@ def with_wires(wires: Wires, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """
     share = wires.host_share
     crossed = (_from_host_memory(task, share) if share else task for task in plan)
-    return tuple(_through_port(_over_card_link(task) if wires.from_card else task, wires.filling) for task in crossed)
+    return tuple(_through_port(task, wires.filling) for task in over_card_link(wires, crossed))
 
 
-def _over_card_link(task: Task) -> Task:
-    """Return a task whose copies also cross the one link of their memory card."""
-    copies = tuple(replace(demand, device=CARD_LINK) for demand in task.demands if isinstance(demand.work, Copy))
-    return replace(task, demands=(*task.demands, *copies)) if copies else task
+def over_card_link(wires: Wires, tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return the tasks, whose copies from a memory card also cross the card's one link."""
+    if not wires.from_card:
+        return tuple(tasks)
+    crossed = []
+    for task in tasks:
+        copies = [replace(demand, device=CARD_LINK) for demand in task.demands if isinstance(demand.work, Copy)]
+        crossed.append(replace(task, demands=(*task.demands, *copies)))
+    return tuple(crossed)
 
 
 def is_passed_again(demand: Demand) -> bool:
