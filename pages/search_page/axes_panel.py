@@ -12,6 +12,7 @@ from engine.core.catalog import own_folder
 from engine.core.figures import count as counted
 from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
+from engine.hardware.devices.chassis import MOST_PLACES
 from engine.insight.knobs.stops import knob_stops, settled_if_possible
 from engine.registry import all_variants
 from engine.scenario import knobs
@@ -59,6 +60,7 @@ def first_axes(base: Scenario) -> tuple[str, ...]:
     if "cxl" in all_variants("systems")[base.system].devices:
         return FIRST_CXL_AXES
     most, target = KNOBS["machine.num_gpus"].high, base.machine.target_throughput
+    most = MOST_PLACES if all_variants("systems")[base.system].one_node else most
     gpus = [int(base.machine.num_gpus * factor) for factor in FIRST_GPU_FACTORS]
     numbers = ",".join(str(number) for number in gpus if number >= 1 and (most is None or number <= most))
     first_axis = f"machine.num_gpus:{numbers}"

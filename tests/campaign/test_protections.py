@@ -56,8 +56,10 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         run_campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])
-    with pytest.raises(BadKnob, match=r"protection=peer .* has 1 node here; raise machine\.num_gpus above 8 .* choose"):
+    with pytest.raises(BadKnob, match=r"protection=peer .* system=cxl has 1 node here; choose protection=periodic-full"):
         run_campaign(TINY, "peer", {}, 1.0, 1)
+    with pytest.raises(BadKnob, match=r"protection=peer .* has 1 node here; raise machine\.num_gpus above 8 .* choose"):
+        run_campaign(with_values(TINY, {"system": "all-hbm"}), "peer", {}, 1.0, 1)
     with pytest.raises(BadKnob, match="mlp_staleness_bound_batches=0"):
         run_campaign(with_values(TINY, {"policy.mlp_staleness_bound_batches": 0}), "relaxed", {}, 1.0, 1)
 
@@ -146,7 +148,7 @@ def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
 
 def test_many_rows_have_intervals_and_tell_refusals():
     rows = {row["Protection"]: row for row in compare_protections(KAGGLE, ("undo", "none", "cpr"), HAZARDS, 240.0, range(5))}
-    assert "raise machine.num_gpus" in rows["cpr"]["Refused"]
+    assert "keeps them in 1; choose protection=periodic-full" in rows["cpr"]["Refused"]
     undo, none = rows["undo"], rows["none"]
     assert undo["Effective training time ratio"] > none["Effective training time ratio"]
     assert none["Unrecoverable [%]"] == 100 and 40 < none["Unrecoverable, low [%]"] < 100

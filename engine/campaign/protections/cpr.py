@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ...core.constants import Constant
 from ...errors import BadKnob
+from ...registry import load_variant
 from ..protection import LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
 from . import periodic_full
 
@@ -18,9 +19,11 @@ LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "un
 def plan(site: Site) -> ProtectionPlan:
     """Return the plan: full checkpoints, of which a recovery reads one part."""
     if site.shards < 2:
+        system = site.scenario.system
+        more = "" if load_variant("systems", system).one_node else "raise machine.num_gpus or machine.embedding_servers, or "
         raise BadKnob(
-            f"protection=cpr needs tables in at least 2 parts that fail separately, but system={site.scenario.system} keeps "
-            "them in 1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
+            f"protection=cpr needs tables in at least 2 parts that fail separately, but system={system} keeps them in 1; "
+            f"{more}choose protection=periodic-full."
         )
     return replace(periodic_full.plan(site), partial=True)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...errors import BadKnob
+from ...registry import load_variant
 from ...units import HOUR, GiB
 from ..closed_form import batches_between
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Fidelity, Protection, ProtectionPlan, Site
@@ -22,12 +23,13 @@ ON_A_PEER: dict[str, Fidelity] = {**dict.fromkeys(LOSSES, "exact"), "bits": "los
 
 def check_other_node(site: Site, name: str, clause: str) -> None:
     """Raise BadKnob for a machine of one node, as the copy needs another node."""
-    if site.nodes < 2:
-        raise BadKnob(
-            f"protection={name} {clause}, but system={site.scenario.system} has 1 node here; "
-            f"raise machine.num_gpus above {site.scenario.machine.gpus_per_node} or machine.embedding_servers, or choose "
-            "protection=periodic-full."
-        )
+    if site.nodes >= 2:
+        return
+    system = site.scenario.system
+    more = f"raise machine.num_gpus above {site.scenario.machine.gpus_per_node} or machine.embedding_servers, or "
+    if load_variant("systems", system).one_node:
+        more = ""
+    raise BadKnob(f"protection={name} {clause}, but system={system} has 1 node here; {more}choose protection=periodic-full.")
 
 
 def copy_times(site: Site, send_seconds: float, batches: int) -> tuple[float, float]:
