@@ -14,7 +14,7 @@ from ...scenario.scenario import Scenario
 from ...schedule.machine import Machine, ready_machine
 from ...units import GB
 
-GPU, SLOT, HOST, NETWORK = "GPU", "PCIe slot", "host CPU", "other nodes"
+GPU, SLOT, HOST, NETWORK, CARD = "GPU", "PCIe slot", "host CPU", "other nodes", "memory card"
 MEMORIES = {"dram": "host DRAM", "expander-dram": "DRAM of cards", "pmem": "persistent memory", "ssd": "drives"}
 
 
@@ -61,11 +61,13 @@ def _wires(m: Machine, machine: MachineKnobs, busy: Mapping[str, float]) -> Iter
         yield Wire("remote", SLOT, "embedding servers", None, busy["remote"])
     if behind_cxl:
         yield Wire("cxl", SLOT, "CXL cards", joint_rate(machine) / GB, busy["cxl"])
+    if "card-link" in devices:
+        yield Wire("card-link", HOST, CARD, devices["card-link"].rates / GB, busy["card-link"])
+    far = "CXL cards" if behind_cxl else CARD if "card-link" in devices else HOST
     for name, place in MEMORIES.items():
         if name in devices:
-            far = behind_cxl and name in ("pmem", "expander-dram")
             rate = devices[name].rates.rate / GB if name == "dram" else None
-            yield Wire(name, "CXL cards" if far else HOST, place, rate, busy[name])
+            yield Wire(name, far if name in ("pmem", "expander-dram") else HOST, place, rate, busy[name])
 
 
 def busiest_wire(wires: tuple[Wire, ...]) -> Wire:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.estimate import estimate
-from engine.insight.network.node_wires import GPU, HOST, NETWORK, SLOT, busiest_wire, node_wires
+from engine.insight.network.node_wires import CARD, GPU, HOST, NETWORK, SLOT, busiest_wire, node_wires
 from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -45,6 +45,13 @@ def test_memory_behind_cxl_hangs_on_its_cards_and_the_port_is_the_busiest_wire()
     }
     assert busiest_wire(wires).device == "gpu-port"
     assert wires_panel.sentence(busiest_wire(wires)).startswith("The busiest wire is gpu-port, between GPU and PCIe slot: it")
+
+
+def test_the_gpus_of_a_node_reach_a_memory_card_over_its_one_link():
+    _, wires = wires_of("dlrm-terabyte", system="pcie", **{"machine.num_gpus": 8})
+    ends = {(wire.device, wire.start, wire.end): wire.rate for wire in wires}
+    assert ends["card-link", HOST, CARD] == 52.0 and ends["pmem", CARD, "persistent memory"] is None
+    assert ("pmem", HOST, "persistent memory") in {wire[:3] for wire in wires_of("dlrm-terabyte", system="pcie")[1]}
 
 
 @each("system", variant_names("systems"))
