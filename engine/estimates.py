@@ -24,6 +24,7 @@ from .schedule import together
 from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observations, PlannedBatches, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
+from .systems.buildable import spare_gpus_note
 from .systems.system import Settled, system_of
 
 
@@ -89,6 +90,7 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
         *passes_note(s),
         *rounded_up_note(s, point.machine),
         *unpriced_sentences(s.machine, point.machine.devices),
+        *spare_gpus_note(point.machine.scenario.machine, point.machine.devices),
         *agreement_sentences(s.machine),
         *too_late_notes(s, elapsed),
     )

@@ -66,6 +66,7 @@ class Device:
     idle_watts: power drawn during the whole run [W].
     busy_watts: additional power while the device works [W].
     full_watts: power at full work of a device with `joules` [W]; None for idle_watts + busy_watts.
+    spare_watts: power of one that is bought with the others and does no work [W].
     bill: the parts that cost money.
     modules: number of modules.
     drawn_per_joule: joules at the meter for each joule of any device, for a device between the meter and the others.
@@ -85,6 +86,7 @@ class Device:
     idle_watts: float = 0.0
     busy_watts: float = 0.0
     full_watts: float | None = None
+    spare_watts: float = 0.0
     bill: tuple[BillItem, ...] = ()
     modules: int = 1
     drawn_per_joule: float = 1.0
@@ -121,6 +123,7 @@ class DeviceKind:
     parts: function to the constants of each part, which is a choice of a knob, such as a media type; "" without a choice.
     knob_names: knobs of the machine that `build` reads, without `assume` and the knobs of other devices.
     copies: function to the number of such devices in a machine, which share all work evenly.
+    spares: function to the number of devices that are bought with these and do no work.
     in_own_hosts: True for a device in hosts of its own, which is part of the machine only if the system uses it.
     kinds: kinds of catalogue parts that the device can be.
     """
@@ -130,6 +133,7 @@ class DeviceKind:
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
     knob_names: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
+    spares: Callable[[MachineKnobs], int] = lambda machine: 0
     in_own_hosts: bool = False
     kinds: tuple[str, ...] = ()
 
@@ -236,21 +240,23 @@ def expanders(machine: MachineKnobs) -> int:
     return machine.num_expanders or 1
 
 
-def combine_copies(device: Device, copies: int) -> Device:
+def combine_copies(device: Device, copies: int, spares: int = 0) -> Device:
     """Return `copies` equal devices that split all work evenly, as one device.
 
-    The device has the time of one copy, and the energy, power and price of all copies.
+    The device has the time of one copy, and the energy, power and price of all copies. `spares` are bought too: they do no work
+    and draw `spare_watts` each.
     """
-    if copies == 1:
+    if copies == 1 and not spares:
         return device
+    spare_watts = device.spare_watts * spares if spares else 0
     return replace(
         device,
-        title=f"{copies} x {device.title}",
+        title=f"{copies} x {device.title}" if copies > 1 else device.title,
         copies=copies,
-        idle_watts=device.idle_watts * copies,
+        idle_watts=device.idle_watts * copies + spare_watts,
         busy_watts=device.busy_watts * copies,
-        full_watts=None if device.full_watts is None else device.full_watts * copies,
-        bill=tuple([replace(item, count=item.count * copies) for item in device.bill]),
+        full_watts=None if device.full_watts is None else device.full_watts * copies + spare_watts,
+        bill=tuple([replace(item, count=item.count * (copies + spares), spare=float(spares)) for item in device.bill]),
         modules=device.modules * copies,
     )
 

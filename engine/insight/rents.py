@@ -16,7 +16,6 @@ RentKind = Literal["on-demand", "spot", "reserved"]
 PROVIDER_KINDS: tuple[ProviderKind, ...] = get_args(ProviderKind)
 RENT_KINDS: tuple[RentKind, ...] = get_args(RentKind)
 ON_DEMAND, RESERVED = RENT_KINDS[0], RENT_KINDS[2]
-BOARD_GPUS = {"SXM": 8, "OAM": 8}  # GPUs of a board, which is rented whole; GPUs of other forms are rented singly
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
 from ..schedule.timeline import TaskTimes
+from ..systems.buildable import spare_gpus_note
 from . import tables
 from .metrics import all_metrics, metric_rows
 from .report import Report
@@ -113,6 +114,7 @@ def run_warnings(
         *passes_note(scenario),
         *rounded_up_note(scenario, machine),
         *unpriced_sentences(machine.scenario.machine, machine.devices),
+        *spare_gpus_note(machine.scenario.machine, machine.devices),
         *agreement_sentences(machine.scenario.machine),
         *_inexact(machine),
     )

@@ -12,7 +12,7 @@ from ..core.memo import memoised
 from ..core.row_sizes import RowBytes
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, combine_copies, gpus_in_node, name_of
-from ..hardware.devices.chassis import smallest_chassis
+from ..hardware.devices.chassis import automatic_chassis
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..hardware.money.prices import with_owned_parts
@@ -287,7 +287,7 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
     If none is chosen, it is the smallest chassis of two sockets that has places for the node's GPUs.
     """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
-    return machine.chassis or smallest_chassis(gpus)
+    return machine.chassis or automatic_chassis(machine, gpus)
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
@@ -341,7 +341,7 @@ def build_device(machine: MachineKnobs, name: str) -> Device:
     Parts that the user owns already cost nothing.
     """
     kind: DeviceKind = load_variant("devices", name)
-    device = combine_copies(kind.build(machine), kind.copies(machine))
+    device = combine_copies(kind.build(machine), kind.copies(machine), kind.spares(machine))
     if not machine.owned_parts:
         return device
     before = build_device(machine, "dram").bill if name == "expander-dram" else ()  # which may be of the same grade

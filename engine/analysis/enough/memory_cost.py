@@ -14,6 +14,7 @@ from ...core.figures import count, figure, percent
 from ...errors import BadKnob, CannotRun
 from ...estimates import estimates
 from ...hardware.device import nodes
+from ...hardware.devices.chassis import board_sizes
 from ...hardware.devices.gpu import memory_bytes
 from ...insight.running_costs import price_unit
 from ...results.result import Result
@@ -74,7 +75,7 @@ def fastest_by_way(s: Scenario, budget: float) -> list[PricedMachine]:
     base = free_base(s)
     scenario_by_way = [
         (way, _fill_cache(with_values(base, {**knobs, "machine.num_gpus": gpus})))
-        for (way, knobs), gpus in product(MEMORY_WAYS.items(), COUNTS)
+        for (way, knobs), gpus in product(MEMORY_WAYS.items(), _counts(s.machine.gpu))
     ]
     priced = [(way, scenario, *_price(scenario)) for way, scenario in scenario_by_way if scenario is not None]
     affordable = [(way, scenario, price, dram) for way, scenario, price, dram in priced if price <= budget]
@@ -94,6 +95,11 @@ def fastest_by_way(s: Scenario, budget: float) -> list[PricedMachine]:
         )
     best_by_way = {machine.way: machine for machine in sorted(machines, key=lambda machine: (-machine.step, -machine.price))}
     return sorted(best_by_way.values(), key=lambda machine: (machine.step, machine.price))
+
+
+def _counts(gpu: str) -> tuple[int, ...]:
+    """Return the numbers of a GPU that can be bought: whole boards, where it is sold on boards."""
+    return tuple(number for number in COUNTS if any(number % size == 0 for size in board_sizes(gpu)))
 
 
 def _fill_cache(s: Scenario) -> Scenario | None:

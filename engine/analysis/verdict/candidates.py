@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
-from ...core.catalog import form
 from ...core.constants import Constant
+from ...core.figures import count
 from ...core.part_files.lists import owned_count
 from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
 from ...hardware.device import gpus_in_node, nodes
 from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
-from ...hardware.devices.chassis import gpu_forms
+from ...hardware.devices.chassis import board_sizes, gpus_on_boards, sold_on_boards, takes_gpu
 from ...hardware.devices.gpu import no_unit as no_gpu_unit
 from ...hardware.hosts import HOSTS
 from ...hardware.hosts import no_unit as no_host_unit
@@ -29,6 +29,7 @@ from ...schedule.evaluate import DesignPoint, NotScheduled, Observations, evalua
 from ...schedule.machine import settle
 from ...schedule.steady_state import Steady
 from ...systems.buildable import does_not_fit, missing_words, states_of
+from ...systems.buildable.contents import short
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
@@ -127,7 +128,7 @@ class Candidates:
     def _in_chassis(self, stack: Stack, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         s, changes = self.on_stack(stack, setting), dict(setting)
-        problem = "None of the allowed chassis has enough places for its GPUs."
+        problem = _no_places_sentence(s)
         for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
                 settled = settle(with_checked_values(s, {CHASSIS: name}))
@@ -137,7 +138,7 @@ class Candidates:
                 return " ".join(settled.problems)
             if stack.part and (missing := missing_words(stack.part, settled)):
                 return f"{stack.part.title} does not have what this machine needs: {', '.join(missing)}."
-            problems = [*does_not_fit(settled), *self._forbidden(settled)]
+            problems = [*does_not_fit(settled), *_part_boards(settled), *self._forbidden(settled)]
             if not problems:
                 return self._scale_constants(with_checked_values(s, {CHASSIS: name}))
             problem = " ".join(problems)
@@ -167,15 +168,15 @@ class Candidates:
         )
 
     def _chassis(self, s: Scenario, largest: bool) -> list[str]:
-        """Return the chassis with places for a node's GPUs, the cheapest first.
+        """Return the chassis with places for a node's GPUs, the cheapest first; those of full boards where GPUs are sold so.
 
         Where none has enough places, the largest chassis is returned if `largest`, or if constants are assumed.
         """
         machine, has_gpus = s.machine, "gpu" in load_variant("systems", s.system).devices
-        gpus, kind = (gpus_in_node(machine), form("gpu", machine.gpu)) if has_gpus else (0, "")
+        gpus, gpu = (gpus_in_node(machine), machine.gpu) if has_gpus else (0, "")
         allowed = self.allowed_parts.parts_of_knob("chassis")
         sockets = HOSTS[machine.host].sockets.value
-        usable = [name for name in allowed if _chassis_fits(name, gpus, sockets, kind)]
+        usable = [name for name in allowed if _chassis_fits(name, gpus, sockets, gpu)]
         if not usable and (largest or machine.assume):  # what is assumed of a chassis may give it places
             usable = sorted(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value)[-1:]
         return sorted(usable, key=lambda name: _paid(machine, name))
@@ -196,10 +197,30 @@ def _limit_node_gpus(setting: Setting) -> Setting:
     return tuple((knob, min(stop, number) if knob == GPUS_PER_NODE and number else stop) for knob, stop in setting)
 
 
-def _chassis_fits(name: str, gpus: int, sockets: float, kind: str) -> bool:
-    """Return whether a chassis has sockets for a host, and places of a form for the GPUs."""
+def _chassis_fits(name: str, gpus: int, sockets: float, gpu: str) -> bool:
+    """Return whether a chassis has sockets for a host, and places for the GPUs, all filled where boards are sold whole.
+
+    gpu: the GPUs' name, "" without GPUs.
+    """
     chassis = EVERY_CHASSIS[name]
-    return chassis.gpus.value >= gpus and chassis.sockets.value >= sockets and (not kind or kind in gpu_forms(name))
+    has_places = chassis.gpus.value == gpus if gpu and sold_on_boards(gpu) else chassis.gpus.value >= gpus
+    return has_places and chassis.sockets.value >= sockets and (not gpu or takes_gpu(name, gpu))
+
+
+def _no_places_sentence(s: Scenario) -> str:
+    """Return the reason why no allowed chassis takes a candidate's GPUs."""
+    if "gpu" in load_variant("systems", s.system).devices and sold_on_boards(s.machine.gpu):
+        sizes = " or ".join(map(str, board_sizes(s.machine.gpu)))
+        return f"{short(s.machine.gpu)} is sold on boards of {sizes}; no allowed chassis has one of {gpus_in_node(s.machine)}."
+    return "None of the allowed chassis has enough places for its GPUs."
+
+
+def _part_boards(settled: Settled) -> list[str]:
+    """Return a sentence if GPUs of a board would not train."""
+    machine = settled.scenario.machine
+    if "gpu" not in settled.system.devices or (on_boards := gpus_on_boards(machine)) == machine.num_gpus:
+        return []
+    return [f"{count(machine.num_gpus, 'GPU')} would train of {on_boards}: {short(machine.gpu)} is sold on whole boards."]
 
 
 def _state_phrase(state: str) -> str:

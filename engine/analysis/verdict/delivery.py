@@ -10,9 +10,11 @@ from ...core.catalog import part_content
 from ...core.figures import exact
 from ...core.part_files.lists import owns
 from ...core.part_files.supply import DELIVERED_KINDS, Delivery, read_delivery
+from ...hardware.devices.chassis import bought_gpus
 from ...registry import load_variant
 from ...scenario.machine import PARTS
 from ...scenario.scenario import Scenario
+from ...systems.system import in_chassis
 
 OWNED = Delivery(0.0, 0.0)
 VOWEL_SOUND = re.compile(r"[aeio8]|[fhlmnrsx][0-9]|mi[0-9]")  # begins of names spoken as an h100
@@ -30,9 +32,9 @@ def delivery_of(scenario: Scenario) -> Delivery | None:
 
 
 def _has_all_gpus(scenario: Scenario) -> bool:
-    """Return whether the user owns as many GPUs as a scenario has."""
-    machine = scenario.machine
-    return any(owns(machine.owned_parts, kind, machine.gpu, machine.num_gpus) for kind in PARTS["gpu"].kinds)
+    """Return whether the user owns as many GPUs as a scenario pays for."""
+    machine = in_chassis(scenario.system, scenario.machine)
+    return any(owns(machine.owned_parts, kind, machine.gpu, bought_gpus(machine)) for kind in PARTS["gpu"].kinds)
 
 
 @lru_cache(maxsize=1024)

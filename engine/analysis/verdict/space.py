@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from ...core.memo import Reads, Recorder
 from ...errors import BadKnob
-from ...hardware.devices.chassis import MOST_PLACES
+from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
+from ...hardware.devices.chassis import MOST_PLACES, sold_on_boards, takes_gpu
 from ...hardware.devices.pmem import MEDIA
 from ...hardware.software import Software, gpu_platforms
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
@@ -108,7 +109,33 @@ def space_of(base: Scenario, allowed: AllowedParts, chosen_stacks: Iterable[Stac
     by_system: dict[str, Stops] = {}
     for name in dict.fromkeys(stack.system for stack in chosen_stacks):
         by_system[name] = _stops(with_values(base, {"system": name}), load_variant("systems", name), allowed)
-    return {stack: _restrict_stops(by_system[stack.system], stack.part) for stack in chosen_stacks}
+    return {stack: on_whole_boards(_restrict_stops(by_system[stack.system], stack.part), allowed) for stack in chosen_stacks}
+
+
+def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
+    """Return the stops with which a machine has whole boards of GPUs.
+
+    A GPU stays if some number of GPUs fills boards of an allowed chassis; a number stays if it does so for some GPU.
+    """
+    if GPU not in stops:
+        return stops
+    counts, chassis = stops.get(GPUS, (1,)), allowed.parts_of_knob("chassis")
+    boards = {gpu: [size for size in _boards(gpu, chassis) if any(n % size == 0 for n in counts)] for gpu in stops[GPU]}
+    sizes = {size for board in boards.values() for size in board}
+    whole: Mapping[str, Callable[[Any], bool]] = {
+        GPU: lambda gpu: bool(boards[gpu]),
+        GPUS: lambda number: any(number % size == 0 for size in sizes),
+        GPUS_PER_NODE: lambda number: 1 in sizes or number in sizes,
+    }
+    kept = {knob: tuple(stop for stop in values if knob not in whole or whole[knob](stop)) for knob, values in stops.items()}
+    return {**stops, GPU: ()} if not kept[GPU] else kept
+
+
+def _boards(gpu: str, chassis: Iterable[str]) -> tuple[int, ...]:
+    """Return the sizes of a GPU's boards in some chassis; (1,) for a GPU that is sold singly."""
+    if not sold_on_boards(gpu):
+        return (1,)
+    return tuple(round(EVERY_CHASSIS[name].gpus.value) for name in chassis if takes_gpu(name, gpu))
 
 
 def _restrict_stops(stops: Stops, software: Software | None) -> Stops:

@@ -1,6 +1,7 @@
 """Chassis of a node: its constant power, and its places for parts.
 
-Board, switches between GPUs, network cards and boot drives draw the same power during any training.
+Board, switches between GPUs, network cards and boot drives draw the same power during any training. SXM and OAM GPUs are sold on
+boards alone: a chassis with places for such GPUs has a board that fills them all.
 """
 
 from dataclasses import dataclass
@@ -11,14 +12,16 @@ from math import ceil
 from ...core import catalog
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
+from ...core.part_files.lists import bare_name
 from ...core.part_files.tables import optional_price, quantity
 from ...errors import BadKnob
-from ...scenario.machine import MachineKnobs
+from ...scenario.machine import RECORDED, MachineKnobs
 from ..device import Device, DeviceKind, assumed_part, fields_of, gpus_in_node, nodes
 from ..money.bill import BillItem
 
 DEFAULT_CHASSIS = "two-socket"  # while no size is chosen
 CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
+BOARD_CHASSIS = ("gpu-4-sxm", "gpu-8-sxm")  # chassis with boards of GPUs, by rising places
 MOST_PLACES = 8  # GPUs of the largest chassis
 LOADS = (0.1, 0.2, 0.5, 1.0)  # as shares of the supplies' rating
 
@@ -65,7 +68,10 @@ class Chassis:
 
 GPU_FORMS = "GPU-forms"
 PLACE_FORMS = ("SXM", "PCIe", "OAM")  # forms that places take; a superchip brings its own board
-CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACE_FORMS})
+WHOLE_BOARDS = ("SXM", "OAM")  # forms of GPUs that are sold on boards alone
+SLICE = "MIG"  # in the title of a slice of a GPU; others can use the rest of its board
+GPU_BOARDS = "GPU-boards"
+CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACE_FORMS, GPU_BOARDS: ()})
 
 
 def chassis(machine: MachineKnobs) -> Chassis:
@@ -124,15 +130,78 @@ def places(machine: MachineKnobs) -> int:
     return round(chassis(machine).gpus.value)
 
 
+def automatic_chassis(machine: MachineKnobs, gpus: int) -> str:
+    """Return the smallest chassis of two sockets with places for `gpus` GPUs of a node.
+
+    GPUs that are sold on boards need a chassis with their board. At recorded prices only the number of places counts, as these
+    are machines of papers.
+    """
+    if gpus and machine.prices != RECORDED and sold_on_boards(machine.gpu):
+        names = [name for name in BOARD_CHASSIS if takes_gpu(name, machine.gpu)]
+        return next((name for name in names if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
+    return smallest_chassis(gpus)
+
+
 @lru_cache(maxsize=64)
 def smallest_chassis(gpus: int) -> str:
-    """Return the smallest chassis of two sockets with places for so many GPUs."""
+    """Return the smallest chassis of two sockets with so many places for GPUs of any form."""
     return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
 def gpu_forms(name: str) -> tuple[str, ...]:
     """Return the GPU forms that fit a chassis; all forms if its file names none."""
     return catalog.list_words("chassis", name, GPU_FORMS) or PLACE_FORMS
+
+
+def takes_gpu(name: str, gpu: str) -> bool:
+    """Return whether a chassis has places for a GPU: of its form, and, where its file names boards, of its board."""
+    boards = gpu_boards(name)
+    return gpu_form(gpu) in gpu_forms(name) and (not boards or bare_name(gpu) in boards)
+
+
+def gpu_boards(name: str) -> tuple[str, ...]:
+    """Return the GPUs whose boards fit a chassis; () if its file names none, so that all of its forms do."""
+    return catalog.list_words("chassis", name, GPU_BOARDS)
+
+
+def gpu_form(gpu: str) -> str:
+    """Return the form of a GPU; "" for one that replays times."""
+    try:
+        return catalog.form("gpu", gpu)
+    except KeyError:
+        return ""
+
+
+def sold_on_boards(gpu: str) -> bool:
+    """Return whether a GPU is sold on boards alone; a slice of one is not."""
+    return gpu_form(gpu) in WHOLE_BOARDS and SLICE not in str(catalog.part_content("gpu", gpu)["title"])
+
+
+def board_sizes(gpu: str) -> tuple[int, ...]:
+    """Return the numbers of GPUs on the boards on which a GPU is sold, rising; (1,) for one that is sold singly."""
+    if not sold_on_boards(gpu):
+        return (1,)
+    return tuple(round(CHASSIS[name].gpus.value) for name in BOARD_CHASSIS if takes_gpu(name, gpu))
+
+
+def board_gpus(machine: MachineKnobs) -> int:
+    """Return the number of GPUs on the board of a machine's chassis; 1 without a board."""
+    has_board = sold_on_boards(machine.gpu) and takes_gpu(machine.chassis or DEFAULT_CHASSIS, machine.gpu)
+    return max(places(machine), 1) if has_board else 1
+
+
+def gpus_on_boards(machine: MachineKnobs) -> int:
+    """Return the number of GPUs on all boards of a machine; GPUs that are sold singly are those that train."""
+    board = board_gpus(machine)
+    return max(machine.num_gpus, nodes(machine) * chassis_in_node(machine) * board) if board > 1 else machine.num_gpus
+
+
+def bought_gpus(machine: MachineKnobs) -> int:
+    """Return the number of GPUs that a machine pays for: those of whole boards.
+
+    At recorded prices they are those that train, as papers count them.
+    """
+    return machine.num_gpus if machine.prices == RECORDED else gpus_on_boards(machine)
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:

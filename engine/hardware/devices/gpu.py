@@ -29,13 +29,14 @@ from ...core.work import (
 )
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, is_positive
+from ..device import Cost, Device, DeviceKind, assumed_part, assumed_value, fields_of, gpus_in_node, is_positive, nodes
 from ..framework import CAPTURED, FRAMEWORKS, has_trait
 from ..gpu_defaults import FLOOR, GRAPH, NO_UNIT, PORT, REMOTE, TRIP, attention_share, operation_energy
 from ..layer_kernels import Arithmetic
 from ..layers import joules, layer_cost
 from ..money.bill import BillItem
 from ..software import GPU_PLATFORMS, PLATFORM_LIST
+from .chassis import bought_gpus
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -134,6 +135,13 @@ def max_watts(machine: MachineKnobs) -> float:
     """Return the power of a GPU at full work [W]."""
     part = _part(machine)
     return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
+
+
+def node_watts(machine: MachineKnobs) -> float:
+    """Return the power of the fullest node's GPUs, at full work; those that do not train are idle [W]."""
+    part, training = _part(machine), gpus_in_node(machine)
+    spares = max(bought_gpus(machine) // nodes(machine) - training, 0)
+    return training * max_watts(machine) + spares * assumed_value(machine, "gpu", part.idle)
 
 
 def port(machine: MachineKnobs) -> float:
@@ -252,6 +260,7 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
         joules=JOULES,
         idle_watts=_watts_between_kernels(gpu),
         full_watts=gpu.limit.value,
+        spare_watts=gpu.idle.value,
     )
 
 
@@ -377,5 +386,6 @@ DEVICE = DeviceKind(
     parts,
     knob_names=("gpu", "framework", "step_jitter", "matrix_precision", "attention", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
+    spares=lambda machine: bought_gpus(machine) - machine.num_gpus,
     kinds=("gpu", "gpu-replay"),
 )

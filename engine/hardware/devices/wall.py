@@ -10,10 +10,10 @@ from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.part_files.tables import quantity
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, assumed_part, fields_of, gpus_in_node
+from ..device import Device, DeviceKind, assumed_part, fields_of
 from ..hosts import HOSTS
 from .chassis import efficiency, fan_share
-from .gpu import max_watts
+from .gpu import node_watts
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def node_joule_factor(machine: MachineKnobs) -> float:
 
     The power supplies are taken to be loaded as by the node's CPUs and GPUs at full work.
     """
-    watts = assumed_part(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * max_watts(machine)
+    watts = assumed_part(machine, "host", HOSTS[machine.host]).active.value + node_watts(machine)
     return 1 / (1 - fan_share(machine)) / efficiency(machine, watts)
 
 

@@ -21,6 +21,7 @@ class BillItem:
     key: key of the price in the part's file.
     size: size of one part, as text.
     owned: number of parts that are owned already.
+    spare: number of parts that do no work, as they are sold only with others.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class BillItem:
     key: str = "price"
     size: str = ""
     owned: float = 0.0
+    spare: float = 0.0
 
     @property
     def bought(self) -> float:

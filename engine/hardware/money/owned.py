@@ -9,17 +9,17 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from ...core.arithmetic import total
-from ...core.catalog import PartNames, availability, form, part_content, part_names_of
+from ...core.catalog import PartNames, availability, part_content, part_names_of
 from ...core.figures import exact
 from ...core.part_files.lists import LISTING, OWNABLE, PartEntry, read_entries
 from ...errors import BadInput, nearest_hint
-from ..devices.chassis import CHASSIS, gpu_forms
+from ..devices.chassis import CHASSIS, SLICE, takes_gpu
 from .prices import OWNED_MODULE_GB
 
 SERVER_HOST = "server"  # of each whole server
 TITLED_KINDS = ("gpu", "chassis", "host", "dram", "media", "drive", "expander", "near-data")
 LONE_TITLES: Mapping[str, str] = {"embedding-server": "Embedding server", "gather-card": "Gather card"}
-RESEARCH, SERVER_WORD, SLICE = "research", "server", "MIG"  # a slice of a GPU is no part of a server
+RESEARCH, SERVER_WORD = "research", "server"
 COUNTED = re.compile(r"([0-9]+)\s*[x×]\s*(.+)", re.IGNORECASE)
 WORD, SIZE = re.compile(r"[^\s,()×]+"), re.compile(r"(\d)\s+(?=[kmgt]i?b\b)", re.IGNORECASE)
 
@@ -142,12 +142,12 @@ def _servers() -> dict[str, tuple[PartEntry, ...]]:
     """Return the parts of one server by its title, the largest servers first."""
     servers = []
     for chassis in part_names_of("chassis"):
-        places, forms = round(CHASSIS[chassis].gpus.value), gpu_forms(chassis)
+        places = round(CHASSIS[chassis].gpus.value)
         if not places or availability("chassis", chassis).state == RESEARCH:
             continue
         for gpu in part_names_of("gpu"):
             sold = availability("gpu", gpu).state != RESEARCH and SLICE not in _catalogue_title("gpu", gpu)
-            if sold and form("gpu", gpu) in forms:
+            if sold and takes_gpu(chassis, gpu):
                 parts = (
                     PartEntry("gpu", gpu, "", places),
                     PartEntry("chassis", chassis, "", 1),

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ...core import figures
 from ...core.catalog import availability
 from ...core.part_files.known import DIGEST_SEPARATOR
 from ...core.part_files.lists import owns
-from ...hardware.device import expanders, nodes
+from ...hardware.device import Device, expanders, nodes
 from ...hardware.devices import gatherer, remote
-from ...hardware.devices.chassis import DEFAULT_CHASSIS, chassis_in_node
+from ...hardware.devices.chassis import DEFAULT_CHASSIS, bought_gpus, chassis_in_node, gpu_form
 from ...hardware.devices.dram import grade_name, host_dimms
 from ...hardware.devices.expander_dram import expander_dimms
 from ...hardware.devices.gpu import REPLAYS
@@ -73,6 +74,19 @@ def states_of(settled: Settled) -> Mapping[str, str]:
     return {name: availability(piece.kind, piece.name).state for name, piece in _bought(machine, _labelled(settled))}
 
 
+def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
+    """Return a sentence on the GPUs that a settled machine pays for and that do not train; () without such GPUs."""
+    bought = bought_gpus(machine) if "gpu" in devices else machine.num_gpus
+    if (spares := bought - machine.num_gpus) <= 0:
+        return ()
+    gpu, chassis, watts = short(machine.gpu), short(machine.chassis or DEFAULT_CHASSIS), devices["gpu"].spare_watts
+    return (
+        f"{figures.count(bought)} × {gpu} are paid for, since {gpu_form(machine.gpu)} boards are sold whole, here in {chassis}: "
+        f"{figures.count(machine.num_gpus)} train{'s' * (machine.num_gpus == 1)}, and {figures.count(spares)} "
+        f"draw{'s' * (spares == 1)} {figures.figure(watts, 'W')}{' each' * (spares > 1)} at most.",
+    )
+
+
 def _bought(machine: MachineKnobs, labelled: Iterable[tuple[str, Piece]]) -> Iterator[tuple[str, Piece]]:
     """Yield the pieces of the catalogue that must be bought, with their names without sizes."""
     for label, piece in labelled:
@@ -128,7 +142,7 @@ PIECES: Mapping[str, Callable[[MachineKnobs], Piece]] = {
     "host": lambda machine: Piece("host", machine.host, nodes(machine)),
     "dram": _host_dram,
     "chassis": _chassis,
-    "gpu": lambda machine: Piece("gpu-replay" if machine.gpu in REPLAYS else "gpu", machine.gpu, machine.num_gpus),
+    "gpu": lambda machine: Piece("gpu-replay" if machine.gpu in REPLAYS else "gpu", machine.gpu, bought_gpus(machine)),
     "pmem": lambda machine: Piece("media", machine.pmem, nodes(machine) * modules(machine)),
     "expander-dram": _expander_dram,
     "ssd": lambda machine: Piece("drive", machine.ssd, nodes(machine) * (machine.num_ssds or 1)),

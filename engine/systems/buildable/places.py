@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ...core import catalog, figures
 from ...core.arithmetic import total
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
-from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_forms
+from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_boards, gpu_forms, takes_gpu
 from ...hardware.devices.dram import PER_CHANNEL, DIMMS_GiB, host_dimms
 from ...hardware.devices.expander_dram import card_lanes
-from ...hardware.devices.gpu import ACCELERATORS, max_watts
+from ...hardware.devices.gpu import ACCELERATORS, node_watts
 from ...hardware.devices.pmem import HOST_LIST, modules, own_link
 from ...hardware.hosts import HOSTS, host_channels
 from ...scenario.machine import MachineKnobs
@@ -107,9 +107,12 @@ def _gpus(node: Node) -> Iterator[str]:
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
     if form == SUPERCHIP:
         yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.chassis_name} has 0."
-    elif form and form not in gpu_forms(node.machine.chassis or DEFAULT_CHASSIS):
-        allowed_forms = " or ".join(gpu_forms(node.machine.chassis or DEFAULT_CHASSIS))
-        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.chassis_name} has 0, and {room} for {allowed_forms}."
+    elif form and not takes_gpu(chassis_name := node.machine.chassis or DEFAULT_CHASSIS, node.machine.gpu):
+        if form in (allowed_forms := gpu_forms(chassis_name)):
+            yield f"{name} is on no board of {node.chassis_name}; its boards have {' or '.join(gpu_boards(chassis_name))}."
+        else:
+            forms = " or ".join(allowed_forms)
+            yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.chassis_name} has 0, and {room} for {forms}."
 
 
 def _host(node: Node) -> Iterator[str]:
@@ -220,7 +223,7 @@ def _supplies(node: Node) -> Iterator[str]:
     machine, full_power_devices = node.machine, ("gpu", "host", "remote")
     devices = powered_devices(node.settled.scenario.system, machine)
     rest = total(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
-    gpus = gpus_in_node(machine) * max_watts(machine) if "gpu" in devices else 0.0
+    gpus = node_watts(machine) if "gpu" in devices else 0.0
     watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > rating:
         need = f"GPUs, CPUs and all other parts of a node need {figures.figure(watts, 'W')}"

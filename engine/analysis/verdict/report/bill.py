@@ -26,7 +26,7 @@ def bill_content(items: Sequence[BillItem]) -> list[dict[str, Any]]:
 
     The sum of count times usd_each is the machine's price.
 
-    count: parts to buy; owned: parts that are owned already. unit_usd, unit: the price that a quote replaces.
+    count: parts to buy; owned: parts that are owned already. idle: parts of whole boards that do no work. unit_usd, unit: the price that a quote replaces.
     """
     return [
         {
@@ -34,6 +34,7 @@ def bill_content(items: Sequence[BillItem]) -> list[dict[str, Any]]:
             "size": item.size or None,
             "count": item.bought,
             "owned": item.owned,
+            "idle": item.spare,
             "usd_each": item.each,
             "low": None if item.price is None else item.units * item.price.low,
             "high": None if item.price is None else item.units * item.price.high,

@@ -10,9 +10,9 @@ from math import ceil
 from typing import Any
 
 from ....core import figures
-from ....core.catalog import form
 from ....hardware.device import nodes
-from ....insight.rents import BOARD_GPUS, ON_DEMAND, PROVIDER_KINDS, RESERVED, Rent, rents_of
+from ....hardware.devices.chassis import board_sizes
+from ....insight.rents import ON_DEMAND, PROVIDER_KINDS, RESERVED, Rent, rents_of
 from ....insight.running_costs import BILLION, training_cost
 from ....units import HOUR
 from ..aim import MIN_SHARE
@@ -56,7 +56,7 @@ def rent_comparison(row: SystemRow) -> RentComparison | None:
     if row.scenario is None or not (gpus := row.parts.get(row.scenario.machine.gpu, 0)):
         return None
     machine, num_nodes = row.scenario.machine, nodes(row.scenario.machine)
-    board_gpus = BOARD_GPUS.get(_form(machine.gpu), 1)
+    board_gpus = board_sizes(machine.gpu)[-1]  # providers rent out the largest
     rents = rents_of(machine.gpu, ON_DEMAND, board_gpus)
     if not rents:
         return None
@@ -82,14 +82,6 @@ def rent_comparison(row: SystemRow) -> RentComparison | None:
         months=None if row.capital is None else (fastest, slowest),
         service_months=MONTHS_OF_YEAR * machine.service_life_years,
     )
-
-
-def _form(gpu: str) -> str:
-    """Return the form of a GPU, "" for one without a file among the GPUs."""
-    try:
-        return form("gpu", gpu)
-    except KeyError:
-        return ""
 
 
 def _span(rents: Sequence[Rent]) -> Span:
