@@ -65,6 +65,13 @@ def on_sale(modules, gpu="h100-sxm", logic=1):
     return node(1, gpu, "two-socket", 256, "host/amx-2023", "dram/ddr5-4800", **times(modules, card))
 
 
+def on_board(parts, gpus=4):
+    """Return a machine of one SXM GPU as it is sold: with all GPUs of a board, in a chassis for them."""
+    gpu = next(part for part in parts if part.startswith("gpu/"))
+    others = {part: count for part, count in parts.items() if part != "chassis/two-socket"}
+    return {**others, gpu: gpus, f"chassis/gpu-{gpus}-sxm": 1}
+
+
 def prototype(modules):
     """Return the prototype, on which every configuration runs: host DRAM, expander DRAM and modules of 16 GB, and a drive."""
     return {
@@ -203,7 +210,7 @@ def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
     asked = {"system": "dram", "machine.expander": "cmm-d-256", "model.num_tables": 26, "model.num_embeddings": int(rows)}
     scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": "2026"})
     parts = node(1, "h100-sxm", "two-socket", 256, "host/amx-2023", "dram/ddr5-4800")
-    parts |= {"expander/cmm-d-256": count * 256, CARD: count, "near-data/fpga": count}
+    parts = {**on_board(parts), "expander/cmm-d-256": count * 256, CARD: count, "near-data/fpga": count}
     devices = ready_machine(scenario).devices
     assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, 2026))
     assert devices["expander-dram"].idle_watts == pytest.approx(

@@ -18,7 +18,7 @@ from engine.schedule.machine import ready_machine
 from engine.sweep.links import link, open_link
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT, shelf
-from tests.insight.test_prices import KAGGLE, unpriced
+from tests.insight.test_prices import BOARD, KAGGLE, unpriced
 from tests.parts.conftest import folder
 
 __all__ = ["folder", "shelf", "unpriced"]
@@ -47,7 +47,7 @@ def cost(scenario, owned=""):
 OWN = [  # a device, what it is under which system, and how that is owned
     ("gpu", "all-hbm", "a100-80"),
     ("host", "all-hbm", "server"),
-    ("chassis", "all-hbm", "two-socket"),
+    ("chassis", "all-hbm", "gpu-4-sxm"),
     ("dram", "cpu-gpu", "ddr4-3200"),
     ("pmem", "pmem", "optane-100"),
     ("ssd", "ssd", "p5800x"),
@@ -107,7 +107,7 @@ def test_knobs_later_than_keys_change_no_key_and_no_link_at_their_defaults():
 
 def test_an_owned_part_without_a_price_costs_nothing_and_a_changed_file_is_still_owned(unpriced, shelf):
     owned = with_values(unpriced, {OWNED: "priceless"})
-    assert estimate(owned).results[COST] > 0 and not estimate(owned).warnings
+    assert estimate(owned).results[COST] > 0 and estimate(owned).warnings == (BOARD,)
     assert "priceless~" in owned.machine.owned_parts and open_link(link(owned)).scenario == owned
     shelf("gpu/priceless", TEXT["gpu/h100-sxm"].replace("= 3350", "= 8000"))
     catalog.look_again()

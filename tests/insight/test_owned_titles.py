@@ -23,6 +23,7 @@ from engine.scenario.scenario import KNOBS, with_values
 from tests.analysis.verdict.test_decide import FEW, model
 from tests.cases import each, examples
 
+A100_FOUR = "Server with 4 × NVIDIA A100 80 GB"
 A100_SERVER, A100, HOST = "Server with 8 × NVIDIA A100 80 GB", "NVIDIA A100 80 GB", "Two-socket server (host/server)"
 PATH, QUOTES = "machine.owned_parts", "machine.quotes"
 
@@ -99,7 +100,7 @@ def test_a_title_is_read_by_its_words(text, row):
     [
         ("2xa100-8", "own='2xa100-8' is not a part or server of the catalogue; did you mean gpu/a100-80"),
         ("8xA100", "own='A100' can be NVIDIA A100 80 GB or NVIDIA A100 40 GB"),
-        ("A100 server", f"can be {A100_SERVER} or Server with 8 × NVIDIA A100 40 GB; write one of them"),
+        ("A100 server", f"can be {A100_SERVER} or Server with 8 × NVIDIA A100 40 GB or {A100_FOUR}; write one of them"),
         ("2x", "is not a part"),
         ("", "is not a part"),
     ],

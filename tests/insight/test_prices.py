@@ -36,11 +36,14 @@ from pages.systems import comparison
 from tests import apps
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT, shelf
-from tests.insight.test_bills import OPTANE, bill, on_sale
+from tests.insight.test_bills import OPTANE, bill, on_board, on_sale
 
 __all__ = ["shelf"]
 PRICE = Constant("price", 10, "USD/GB", 8, 16, "stated", "a list", year=2022)
 DATED = PRICE.with_years({2026: (14, 12, 30, "secondary", "a shop")})
+BOARD = (  # of which only an eight-GPU server has a GPU of one's own
+    "The machine has 8 × priceless, since SXM boards are sold whole, here in gpu-8-sxm: 1 trains, and 7 draw 105 W each at most."
+)
 KAGGLE = with_values(preset("optane-kaggle").scenario, {"machine.prices": "2026"})
 
 
@@ -88,10 +91,11 @@ def test_a_price_without_its_year_or_with_a_wrong_one_is_refused(shelf, old, new
 def test_ranges_of_bands_and_tornado_are_those_of_the_year():
     now, then = (with_values(KAGGLE, {"machine.prices": year}) for year in ("2026", RECORDED))
     assert (constants(now)["gpu.price"].high, constants(then)["gpu.price"].high) == (18000, 17000)
-    assert constants(now)["chassis.price"].high == pytest.approx(8000 * 1.25**3)
-    assert uncertain_constants(now)["chassis.price"].low == pytest.approx(2000 / 1.25**3)
+    assert constants(now)["chassis.price"].high == pytest.approx(50000 * 1.25**3)
+    assert uncertain_constants(now)["chassis.price"].low == pytest.approx(10000 / 1.25**3)
     assert max(draw["gpu.price"] for draw in draws(now)) > 17000 >= max(draw["gpu.price"] for draw in draws(then))
-    near = constants(with_values(KAGGLE, {"machine.prices": "2023"}))  # of which every price is the one on record
+    singly = {"machine.prices": "2023", "machine.chassis": "two-socket"}  # as papers buy it
+    near = constants(with_values(KAGGLE, singly))  # of which every price is the one on record
     for name, price in constants(then).items():
         if price.year:
             wider = 1.25 ** (2023 - price.year)
@@ -104,7 +108,7 @@ def test_ranges_of_bands_and_tornado_are_those_of_the_year():
 def test_an_assumption_beats_the_year():
     assumed = {"machine.assume": (("gpu.price", 5.0),)}
     costs = [estimate(with_values(KAGGLE, {"machine.prices": year, **assumed})).results[COST] for year in ("2022", "2026")]
-    assert costs == pytest.approx([bill(OPTANE, year) - 12000 + 5 for year in (2022, 2026)])
+    assert costs == pytest.approx([bill(on_board(OPTANE), year) - 4 * 12000 + 4 * 5 for year in (2022, 2026)])
 
 
 def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
@@ -120,7 +124,7 @@ def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
 
 
 def test_dram_of_2026_costs_what_it_does_in_2026():
-    dram = with_values(KAGGLE, {"system": "dram"})
+    dram = with_values(KAGGLE, {"system": "dram", "machine.chassis": "two-socket"})
     costs = {year: estimate(with_values(dram, {"machine.prices": year})).results[COST] for year in ("2022", "2026", RECORDED)}
     gigabytes = 16 * 16 + 6 * 16  # DIMMs of 16 GB in the channels of a host and of an expander
     assert costs["2022"] == costs[RECORDED]
@@ -156,14 +160,18 @@ def unpriced(shelf):
 def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     found = estimate(unpriced)
     assert found.ran and found.results[COST] is None
-    assert found.warnings == ("GPU priceless has no published price, so no costs are shown; machine.quotes can give a price.",)
+    assert found.warnings == (
+        "GPU priceless has no published price, so no costs are shown; machine.quotes can give a price.",
+        BOARD,
+    )
     costs = running_costs(found)
     assert costs.capital is None and costs.per_billion_samples is None and costs.electricity_month > 0
     assert isnan(stop_of_estimate(1, "1", found).dollars) and stop_of_estimate(1, "1", found).seconds > 0
     assert COST not in bands(unpriced) and "Step time [ms]" in bands(unpriced)
     assert "gpu.price" not in constants(unpriced)
     given = estimate(with_values(unpriced, {"machine.assume": (("gpu.price", 30000.0),)}))
-    assert given.results[COST] == pytest.approx(bill(OPTANE, 2026) - 12000 + 30000) and given.warnings == ()
+    assert given.results[COST] == pytest.approx(bill(on_board(OPTANE, 8), 2026) - 8 * 12000 + 8 * 30000)
+    assert given.warnings == (BOARD,)
 
 
 def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
@@ -211,7 +219,7 @@ def test_the_command_enough_says_years_and_what_has_no_price(capsys):
 def test_run_says_the_year_of_its_dollars(capsys):
     assert main(["run", "--preset", "tiny", "--estimate"]) == 0
     said = capsys.readouterr().out
-    assert "Capital cost" in said and f"{figure(bill(OPTANE, 2026), 'USD (2026)')}" in said and "of 2019 to 2023" in said
+    assert "Capital cost" in said and figure(bill(on_board(OPTANE), 2026), "USD (2026)") in said and "of 2019 to 2023" in said
     assert main(["run", "--preset", "tiny", "--estimate", "--set", "machine.prices=recorded"]) == 0
     assert figure(bill(OPTANE), "USD of 2019 to 2023") in capsys.readouterr().out
 
@@ -219,7 +227,7 @@ def test_run_says_the_year_of_its_dollars(capsys):
 def test_a_tile_says_the_year_of_its_dollars():
     app = apps.opened("design", {"preset": "dlrm-kaggle"})
     tiles = {one.label: one.value for one in app.metric}
-    assert tiles["Capital cost"] == figure(bill(on_sale(1), 2026), "USD (2026)")
+    assert tiles["Capital cost"] == figure(bill(on_board(on_sale(1)), 2026), "USD (2026)")
     assert tiles["Electricity a month"].endswith("USD (2026)") and tiles["Per billion samples"].endswith("USD (2026)")
 
 

@@ -15,7 +15,7 @@ from engine.schedule.machine import ready_machine
 from engine.sweep.links import link, open_link
 from tests.cases import each
 from tests.hardware.test_catalog import shelf
-from tests.insight.test_prices import KAGGLE, unpriced
+from tests.insight.test_prices import BOARD, KAGGLE, unpriced
 
 __all__ = ["shelf", "unpriced"]
 QUOTES, OWNED = "machine.quotes", "machine.owned_parts"
@@ -49,9 +49,9 @@ def test_a_quote_for_a_unit_of_the_file_is_by_gb_for_memory_and_names_one_of_sev
 def test_a_quote_gives_a_part_without_a_price_one_and_an_assumption_beats_it(unpriced):
     assert estimate(unpriced).results[COST] is None
     quoted = with_values(unpriced, {QUOTES: "gpu/priceless:30000"})
-    assert quoted.machine.quotes.startswith("gpu/priceless~") and estimate(quoted).warnings == ()
+    assert quoted.machine.quotes.startswith("gpu/priceless~") and estimate(quoted).warnings == (BOARD,)
     dearer = with_values(quoted, {"machine.assume": (("gpu.price", 31000.0),)})
-    assert estimate(dearer).results[COST] == pytest.approx(estimate(quoted).results[COST] + 1000)
+    assert estimate(dearer).results[COST] == pytest.approx(estimate(quoted).results[COST] + 8 * 1000)
     assert open_link(link(quoted)).scenario == quoted
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from math import inf
 from typing import Any, NamedTuple
 
+from engine.core.catalog import form, part_content
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
 from engine.hardware.money.prices import electricity
@@ -15,6 +16,7 @@ from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from engine.systems.buildable import does_not_fit, states_of
+from engine.systems.system import Settled
 
 Space = Mapping[str, Sequence[Any]]  # the stops of one system, by knob
 SECONDS_OF_A_YEAR, JOULES_OF_A_KWH = 12 * 730 * 3600, 3.6e6
@@ -68,8 +70,22 @@ def _built(base: Scenario, system: str, space: Space, states: Sequence[str]) -> 
             settled = settle(with_values(base, settings))
         except EmberpoolError:
             continue
-        if not settled.problems and not does_not_fit(settled) and {*states_of(settled).values()} <= {*states}:
+        if (
+            not settled.problems
+            and not does_not_fit(settled)
+            and _has_whole_boards(settled)
+            and {*states_of(settled).values()} <= {*states}
+        ):
             yield settings
+
+
+def _has_whole_boards(settled: Settled) -> bool:
+    """Return whether each place of a chassis with SXM or OAM GPUs has a GPU that trains."""
+    machine = settled.scenario.machine
+    if "gpu" not in settled.system.devices or form("gpu", machine.gpu) not in ("SXM", "OAM"):
+        return True
+    places = part_content("chassis", machine.chassis or "")["GPU-places"]["value"]
+    return machine.num_gpus % places == 0 and (machine.gpus_per_node == places or machine.num_gpus == places)
 
 
 def _machine(settings: Mapping[str, Any], result: Result) -> Machine:

@@ -81,8 +81,8 @@ def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tup
         return ()
     gpu, chassis, watts = short(machine.gpu), short(machine.chassis or DEFAULT_CHASSIS), devices["gpu"].spare_watts
     return (
-        f"{figures.count(bought)} × {gpu} are paid for, since {gpu_form(machine.gpu)} boards are sold whole, here in {chassis}: "
-        f"{figures.count(machine.num_gpus)} train{'s' * (machine.num_gpus == 1)}, and {figures.count(spares)} "
+        f"The machine has {figures.count(bought)} × {gpu}, since {gpu_form(machine.gpu)} boards are sold whole, here in "
+        f"{chassis}: {figures.count(machine.num_gpus)} train{'s' * (machine.num_gpus == 1)}, and {figures.count(spares)} "
         f"draw{'s' * (spares == 1)} {figures.figure(watts, 'W')}{' each' * (spares > 1)} at most.",
     )
 

@@ -203,7 +203,7 @@ def test_a_quote_survives_a_link():
     assert read_question(opened.scenario, opened.questions).base == question.base
 
 
-OWN = "gpu/a100-80:4;chassis/gpu-8-sxm:1"
+OWN = "gpu/a100-80:4;chassis/gpu-4-sxm:1"
 
 
 def test_an_owned_box_may_be_used_though_it_cannot_be_bought_and_no_more_of_it_than_is_owned():
@@ -211,8 +211,8 @@ def test_an_owned_box_may_be_used_though_it_cannot_be_bought_and_no_more_of_it_t
     best = verdict.best_row
     assert best is not None and gpu_of(best) == "a100-80" and best.parts["a100-80"] <= 4
     assert "a100-80" not in best.states and "Cannot be bought" not in headline(verdict)
-    free = [item for item in best.bill if item.part in ("a100-80", "gpu-8-sxm")]
-    assert {item.usd for item in free} == {0.0}
+    free = [item for item in best.bill if item.part in ("a100-80", "gpu-4-sxm")]
+    assert [item.usd for item in free] == [0.0, 0.0] and best.parts["a100-80"] == 4  # the whole board
     more = decide(asked("throughput=3e7", machine__owned_parts=OWN), SYSTEMS)
     for row in more.rows:
         assert row.parts.get("a100-80", 0) <= 4
@@ -222,7 +222,7 @@ def test_an_owned_box_may_be_used_though_it_cannot_be_bought_and_no_more_of_it_t
 def test_more_that_is_owned_is_never_dearer():
     costs = [
         decide(asked(machine__owned_parts=owned), SYSTEMS).best_row.objective_value
-        for owned in ("", "gpu/a100-80:1", OWN, "gpu/a100-80:8;chassis/gpu-8-sxm:1", "a100-80;gpu-8-sxm")
+        for owned in ("", "gpu/a100-80:1", OWN, "gpu/a100-80:8;chassis/gpu-4-sxm:2", "a100-80;gpu-4-sxm")
     ]
     assert costs == sorted(costs, reverse=True)
 

@@ -21,6 +21,8 @@ from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.space import GPU, GPUS, GPUS_PER_NODE
 from engine.analysis.verdict.stacks import Stack
 from engine.errors import BadInput
+from engine.hardware.devices.chassis import sold_on_boards, takes_gpu
+from engine.hardware.devices.gpu import ACCELERATORS
 from engine.scenario.presets import preset
 from tests.cases import each
 
@@ -277,8 +279,12 @@ def test_a_chassis_has_places_for_gpus_of_their_form_and_sockets() -> None:
         assert candidates._chassis_fits(name, gpus, sockets, "")
         assert not candidates._chassis_fits(name, gpus + 1, sockets, "")
         assert not candidates._chassis_fits(name, gpus, sockets + 1, "")
-        assert not candidates._chassis_fits(name, gpus, sockets, "no form")
-        assert all(candidates._chassis_fits(name, gpus, sockets, kind) for kind in candidates.gpu_forms(name))
+        assert not candidates._chassis_fits(name, gpus, sockets, "no GPU")
+        taken = [gpu for gpu in ACCELERATORS if takes_gpu(name, gpu)]
+        assert taken and all(candidates._chassis_fits(name, gpus, sockets, gpu) for gpu in taken)
+        assert not any(candidates._chassis_fits(name, gpus, sockets, gpu) for gpu in ACCELERATORS if gpu not in taken)
+        for gpu in taken:
+            assert candidates._chassis_fits(name, gpus - 1, sockets, gpu) != sold_on_boards(gpu)
 
 
 def test_a_chassis_without_places_is_the_largest_where_one_is_wanted() -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from engine.analysis.verdict.decide import SystemRow, Verdict, decide
 from engine.analysis.verdict.outlook.outlook import NO_OUTLOOK
-from engine.analysis.verdict.report import rent as report
 from engine.analysis.verdict.report.content import verdict_content
 from engine.analysis.verdict.report.rent import rent_comparison, rent_content, rent_sentence
 from engine.analysis.verdict.space import GPUS, GPUS_PER_NODE
 from engine.commands import decide as command
-from engine.core.catalog import form, part_names_of
+from engine.core.catalog import part_names_of
+from engine.hardware.devices.chassis import board_sizes
 from engine.insight import rents as known
-from engine.insight.rents import BOARD_GPUS, ON_DEMAND, PROVIDER_KINDS, RENT_KINDS, Rent, rents, rents_of
+from engine.insight.rents import ON_DEMAND, PROVIDER_KINDS, RENT_KINDS, Rent, rents, rents_of
 from engine.scenario.scenario import with_values
 from tests import ROOT
 from tests.analysis.verdict.test_decide import model, question
@@ -165,7 +165,8 @@ def test_the_table_of_rents_is_whole_and_names_parts_of_the_catalogue_where_it_c
     gpus = {rent.part for rent in rows if rent.part}
     assert {"h100-sxm", "h200", "b200", "mi300x", "a100-80", "v100"} <= gpus & {*part_names_of("gpu")}
     for gpu in gpus & {*part_names_of("gpu")}:
-        on_demand = rents_of(gpu, ON_DEMAND, BOARD_GPUS.get(form("gpu", gpu), 1))
+        on_demand = rents_of(gpu, ON_DEMAND, board_sizes(gpu)[-1])
         assert on_demand, gpu
         assert max(rent.usd_per_gpu_hour or 0 for rent in on_demand) >= min(rent.usd_per_gpu_hour or 0 for rent in on_demand)
-    assert report.BOARD_GPUS["SXM"] == report.BOARD_GPUS["OAM"] == 8
+    boards = {gpu: board_sizes(gpu) for gpu in ("h100-sxm", "b200", "mi300x", "h100-pcie", "gh200", "a100-80-mig-1g")}
+    assert boards == {"h100-sxm": (4, 8), "b200": (8,), "mi300x": (8,), "h100-pcie": (1,), "gh200": (1,), "a100-80-mig-1g": (1,)}

@@ -26,7 +26,8 @@ def bill_content(items: Sequence[BillItem]) -> list[dict[str, Any]]:
 
     The sum of count times usd_each is the machine's price.
 
-    count: parts to buy; owned: parts that are owned already. idle: parts of whole boards that do no work. unit_usd, unit: the price that a quote replaces.
+    count: parts to buy; owned: parts that are owned already; idle: GPUs of whole boards that do not train.
+    unit_usd, unit: the price that a quote replaces.
     """
     return [
         {
