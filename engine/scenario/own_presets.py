@@ -28,6 +28,7 @@ class Preset:
     paper: the citation of the paper that the scenario models.
     scenario: the scenario.
     claims: the published values that the scenario's results are checked against.
+    machine: what its machine is, where it cannot be bought as it stands; "" for one that can be built.
     baseline: the system beside which the preset opens; "" for the usual one of its system.
     file: the file of an own preset; "" for a shipped one.
     """
@@ -38,8 +39,14 @@ class Preset:
     paper: str
     scenario: Scenario
     claims: tuple[Mapping[str, Any], ...] = ()
+    machine: str = ""
     baseline: str = ""
     file: str = ""
+
+    @property
+    def story(self) -> str:
+        """The description, and what the machine is where it cannot be bought."""
+        return " ".join(filter(None, (self.description, self.machine)))
 
     @property
     def list_title(self) -> str:

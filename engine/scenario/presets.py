@@ -27,7 +27,7 @@ DEFAULT = "dlrm-kaggle"
 EXPLORED = "cxl-memory"  # opens on Start and Design, where each of the four main knobs acts
 VARIABLE = "EMBERPOOL_PRESETS"  # of the environment: a folder of one's own
 MAX_TITLE, MAX_DESCRIPTION = 80, 300  # characters of the texts of an own preset
-FILE_ENTRIES = {"preset", "knobs", "title", "description", "paper", "baseline", "claims"}
+FILE_ENTRIES = {"preset", "knobs", "title", "description", "paper", "machine", "baseline", "claims"}
 
 _own_path = next((user_path(text).absolute() for text in (os.environ.get(VARIABLE, "").strip(),) if text), None)
 _last_look, _look_lock = NO_FOLDER, RLock()
@@ -77,7 +77,8 @@ def shipped_preset(name: str) -> Preset:
         raise BadFile(f"{FOLDER / name}.toml lacks {error}; every preset has title, description and paper.") from None
     claims = tuple(content.get("claims", ()))
     scenario = with_values(Scenario(), file_settings(content["knobs"]))
-    return Preset(name, **texts, scenario=scenario, baseline=str(content.get("baseline", "")), claims=claims)
+    machine, baseline = (str(content.get(key, "")) for key in ("machine", "baseline"))
+    return Preset(name, **texts, scenario=scenario, machine=machine, baseline=baseline, claims=claims)
 
 
 def root_of(name: str) -> str:
@@ -155,6 +156,7 @@ def _own_preset(path: Path) -> Preset:
     title = _own_text(path, content, "title", name, MAX_TITLE)
     description = _own_text(path, content, "description", "", MAX_DESCRIPTION)
     paper = _own_text(path, content, "paper", "", MAX_DESCRIPTION)
+    machine = _own_text(path, content, "machine", "", MAX_DESCRIPTION)
     base = content.get("preset", DEFAULT)
     if base not in preset_names():
         hint = nearest_hint(str(base), preset_names(), "presets")
@@ -164,7 +166,7 @@ def _own_preset(path: Path) -> Preset:
     except BadInput as error:
         raise BadFile(f"{path}: {error}") from None
     _roots[name] = base
-    return Preset(name, title, description, paper, scenario, file=str(path))
+    return Preset(name, title, description, paper, scenario, machine=machine, file=str(path))
 
 
 def _own_text(path: Path, content: Mapping[str, Any], key: str, usual: str, most: int) -> str:

@@ -27,7 +27,7 @@ def draw() -> None:
 def _bar_text() -> str:
     """Return the meanings of the fields on top, and the model's description."""
     bar_words = (
-        ("Model and machine", preset(session.base()).description),
+        ("Model and machine", preset(session.base()).story),
         ("Training system", KNOBS["system"].help),
         ("Baseline", "the system that every number is compared with; it has its own memory, link and policies."),
         ("Target", "how much slower than the baseline a machine may be; Design chooses memory and link for this."),

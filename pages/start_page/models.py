@@ -41,7 +41,7 @@ def _card(name: str, question: Question) -> None:
 
 
 def _button(name: str, question: Question, key: str, label: str) -> None:
-    description = escape_markdown(preset(name).description)
+    description = escape_markdown(preset(name).story)
     st.button(escape_markdown(label), key=key, on_click=questions.ask, args=(question, name), help=description, width="stretch")
 
 

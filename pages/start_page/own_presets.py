@@ -33,7 +33,7 @@ def draw(question: Question) -> None:
                 key=f"own {name}",
                 on_click=questions.ask,
                 args=(question, name),
-                help=escape_markdown(own_preset.description) or None,
+                help=escape_markdown(own_preset.story) or None,
             )
 
 

@@ -13,6 +13,8 @@ from engine.results.metrics import all_metrics
 from engine.scenario import knobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import GROUPS, KNOBS, Scenario, declaration, values, with_values
+from engine.schedule.machine import settle
+from engine.systems.buildable import does_not_fit
 from tests.cases import each, examples
 from tests.strategies import knob_values
 
@@ -162,6 +164,13 @@ def test_a_preset_is_a_scenario_with_a_story(name):
     story = preset(name)
     assert story.title and story.description.endswith(".") and story.paper
     assert with_values(Scenario(), values(story.scenario)) == story.scenario
+
+
+@each("name", preset_names())
+def test_the_machine_of_a_preset_can_be_built_or_the_preset_says_what_it_is(name):
+    told, unfit = preset(name), does_not_fit(settle(preset(name).scenario))
+    assert bool(told.machine) == bool(unfit), unfit
+    assert told.story.startswith(told.description) and told.story.endswith(told.machine or told.description)
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest_one():

@@ -15,7 +15,7 @@ from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
 from ...hardware.device import gpus_in_node, nodes
 from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
-from ...hardware.devices.chassis import board_sizes, gpus_on_boards, sold_on_boards, takes_gpu
+from ...hardware.devices.chassis import gpus_on_boards, sold_on_boards, takes_gpu
 from ...hardware.devices.gpu import no_unit as no_gpu_unit
 from ...hardware.hosts import HOSTS
 from ...hardware.hosts import no_unit as no_host_unit
@@ -128,7 +128,7 @@ class Candidates:
     def _in_chassis(self, stack: Stack, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         s, changes = self.on_stack(stack, setting), dict(setting)
-        problem = _no_places_sentence(s)
+        problem = "None of the allowed chassis has enough places for its GPUs."
         for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
                 settled = settle(with_checked_values(s, {CHASSIS: name}))
@@ -205,14 +205,6 @@ def _chassis_fits(name: str, gpus: int, sockets: float, gpu: str) -> bool:
     chassis = EVERY_CHASSIS[name]
     has_places = chassis.gpus.value == gpus if gpu and sold_on_boards(gpu) else chassis.gpus.value >= gpus
     return has_places and chassis.sockets.value >= sockets and (not gpu or takes_gpu(name, gpu))
-
-
-def _no_places_sentence(s: Scenario) -> str:
-    """Return the reason why no allowed chassis takes a candidate's GPUs."""
-    if "gpu" in load_variant("systems", s.system).devices and sold_on_boards(s.machine.gpu):
-        sizes = " or ".join(map(str, board_sizes(s.machine.gpu)))
-        return f"{short(s.machine.gpu)} is sold on boards of {sizes}; no allowed chassis has one of {gpus_in_node(s.machine)}."
-    return "None of the allowed chassis has enough places for its GPUs."
 
 
 def _part_boards(settled: Settled) -> list[str]:
