@@ -130,7 +130,7 @@ def test_links_are_those_of_the_modules_or_cards_that_bring_them(system, knobs, 
 )
 def test_capacity_is_whole_modules_and_what_they_bring_stands_beside_it(asked, modules, told):
     """A module of Optane's first series reads 6.6 GB/s and idles at 5.2 W."""
-    scenario = with_values(Scenario(), {CAPACITY: asked})
+    scenario = with_values(Scenario(), {CAPACITY: asked, "machine.prices": "recorded"})
     assert (
         automatic_caption(scenario, CAPACITY)
         == f"{told}, {figure(6.6 * modules, 'GB/s')} read, {figure(5.2 * modules, 'W')} idle."

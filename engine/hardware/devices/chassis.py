@@ -144,7 +144,7 @@ def automatic_chassis(machine: MachineKnobs, gpus: int) -> str:
 
 @lru_cache(maxsize=64)
 def smallest_chassis(gpus: int) -> str:
-    """Return the smallest chassis of two sockets with so many places for GPUs of any form."""
+    """Return the smallest chassis of two sockets with places for so many GPUs."""
     return next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
@@ -154,13 +154,16 @@ def gpu_forms(name: str) -> tuple[str, ...]:
 
 
 def takes_gpu(name: str, gpu: str) -> bool:
-    """Return whether a chassis has places for a GPU: of its form, and, where its file names boards, of its board."""
+    """Return whether a chassis has places for a GPU.
+
+    Its form must fit and, where the chassis's file names boards, its board.
+    """
     boards = gpu_boards(name)
     return gpu_form(gpu) in gpu_forms(name) and (not boards or bare_name(gpu) in boards)
 
 
 def gpu_boards(name: str) -> tuple[str, ...]:
-    """Return the GPUs whose boards fit a chassis; () if its file names none, so that all of its forms do."""
+    """Return the GPUs whose boards fit a chassis; () if its file names none."""
     return catalog.list_words("chassis", name, GPU_BOARDS)
 
 
@@ -178,7 +181,10 @@ def sold_on_boards(gpu: str) -> bool:
 
 
 def board_sizes(gpu: str) -> tuple[int, ...]:
-    """Return the numbers of GPUs on the boards on which a GPU is sold, rising; (1,) for one that is sold singly."""
+    """Return the numbers of GPUs of the boards on which a GPU is sold.
+
+    They rise. They are (1,) for a GPU that is sold singly.
+    """
     if not sold_on_boards(gpu):
         return (1,)
     return tuple(round(CHASSIS[name].gpus.value) for name in BOARD_CHASSIS if takes_gpu(name, gpu))
@@ -191,7 +197,7 @@ def board_gpus(machine: MachineKnobs) -> int:
 
 
 def gpus_on_boards(machine: MachineKnobs) -> int:
-    """Return the number of GPUs on all boards of a machine; GPUs that are sold singly are those that train."""
+    """Return the number of GPUs on all boards of a machine; without boards, its GPUs."""
     board = board_gpus(machine)
     return max(machine.num_gpus, nodes(machine) * chassis_in_node(machine) * board) if board > 1 else machine.num_gpus
 
