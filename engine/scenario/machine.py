@@ -281,7 +281,7 @@ class MachineKnobs:
     chassis: str | None = knob(
         None,
         "Chassis",
-        "Server chassis of a node; auto: of two sockets with up to two GPUs, else of four or eight GPUs.",
+        "Server chassis of a node; auto: the smallest of two sockets with places, or boards, for its GPUs.",
         choices=part_names("chassis"),
     )
     cooling: str = knob(

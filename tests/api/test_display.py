@@ -53,7 +53,7 @@ def test_a_value_is_shown_in_a_screen(table: api.Table) -> None:
         f"Step time [ms] {figure(table.frame['Step time [ms]'].min())} to {figure(table.frame['Step time [ms]'].max())})"
     )
     step = table[0].results["Step time [ms]"]
-    assert repr(table[0]) == f"Result(pmem, model tiny: step time {figure(step, 'ms')}; {table[0].outcome})"
+    assert repr(table[0]) == f"Result(pmem, model tiny: step time {figure(step, 'ms')}; {table[0].outcome}; 1 note)"
     full = api.estimate("dlrm-terabyte", system="all-hbm")
     assert "0 ran; the first that did not: machine.num_gpus=1" in repr(full) and len(repr(full)) <= 400 >= len(repr(full[0]))
 

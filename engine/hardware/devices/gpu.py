@@ -138,7 +138,7 @@ def max_watts(machine: MachineKnobs) -> float:
 
 
 def node_watts(machine: MachineKnobs) -> float:
-    """Return the power of the fullest node's GPUs, at full work; those that do not train are idle [W]."""
+    """Return the power of the fullest node's GPUs at full work, spare ones idle [W]."""
     part, training = _part(machine), gpus_in_node(machine)
     spares = max(bought_gpus(machine) // nodes(machine) - training, 0)
     return training * max_watts(machine) + spares * assumed_value(machine, "gpu", part.idle)

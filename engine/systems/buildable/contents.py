@@ -75,7 +75,7 @@ def states_of(settled: Settled) -> Mapping[str, str]:
 
 
 def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
-    """Return a sentence on the GPUs of a settled machine that do not train; () without them."""
+    """Return a sentence on a machine's GPUs that do not train; () without them."""
     bought = bought_gpus(machine) if "gpu" in devices else machine.num_gpus
     if (spares := bought - machine.num_gpus) <= 0:
         return ()
