@@ -7,6 +7,7 @@ with plain arithmetic: each logged row has its value at its place, and no other 
 """
 
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from ..persistence.protocol import Position
 from ..persistence.records import Stamp
 from ..persistence.recovery import repair_state
 from .budget import BREAKS, max_operations, processor_limited, with_counted_operations
-from .reference_run import FLOAT32, SEED, Configuration, Wrap, attach
+from .distinct_content import FLOAT32
+from .reference_run import SEED, Configuration, Wrap, attach
 
 EDGES = (8, 16, 24, 31, 32)
 NUM_ROWS = 2**32 + 64
@@ -59,6 +61,10 @@ class SparseMedia:
     def fence(self) -> None:
         """Do nothing: all writes of this medium are durable at once."""
 
+    def port(self, gpu: int) -> Media:
+        """Return this medium for each GPU."""
+        return self
+
     def poisoned(self, address: int, nbytes: int) -> bool:
         """Return False: no line of this medium is ever lost."""
         return False
@@ -79,10 +85,11 @@ def far_rows_problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = 
     bare = SparseMedia()
     try:
         limit = max_operations(layout.log_bytes(rows) + layout.nbytes - layout.row_slots[0].header)
-        media = attach(variant, with_counted_operations(bare, wrap, limit))
+        counted = partial(with_counted_operations, wrap=wrap, limit=limit)
+        media = attach(variant, bare, counted)
         protocol.write_superblock(media, layout, mlps[0], Position(first_batch, first_batch, first_batch, SEED), 0)
         _train(variant, media, layout, first_batch, rows, (values_before, values_after), mlps)
-        repaired_state = repair_state(attach(variant, with_counted_operations(bare, wrap, limit)), layout, variant.log)
+        repaired_state = repair_state(attach(variant, bare, counted), layout, variant.log)
     except BREAKS as error:
         return f"I1: far rows ended in {type(error).__name__}: {error}"
     resumed = first_batch + batches_ahead, first_batch + batches_ahead, first_batch + batches_ahead, SEED

@@ -13,7 +13,7 @@ from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
 from ..persistence.layout import TABLE_START
-from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
+from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media, PortedMedia
 from ..persistence.recovery import RestoredState, Scan, recover
 from .budget import BREAKS, NoVerdict, failure_sentence, processor_limited, with_counted_operations
 from .probes.answers import checked_state
@@ -105,12 +105,12 @@ def judge(
     return CrashVerdict(batch, problem or unlike_statement(reference, outcome, restored_state, media.durable.tobytes()))
 
 
-def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
+def attach_counted(reference: ReferenceRun, media: PortedMedia, wrap: Wrap | None) -> Media:
     """Return the medium for the protocol, with counted operations, and wrapped by `wrap` if given.
 
-    Too many operations raise NoEnd.
+    The medium of each GPU is counted and wrapped on its own. Too many operations raise NoEnd.
     """
-    return attach(reference.configuration, with_counted_operations(media, wrap, reference.most_operations))
+    return attach(reference.configuration, media, lambda own: with_counted_operations(own, wrap, reference.most_operations))
 
 
 def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledged: int) -> str:

@@ -17,17 +17,18 @@ from ..errors import BadInput, nearest_hint
 from ..persistence import checksums, protocol
 from ..persistence.layout import MediumLayout, Spans, layout_for
 from ..persistence.logs import LOGS
-from ..persistence.media import HEALTH, Media, NearData, flat_bytes, store_and_flush
+from ..persistence.media import HEALTH, LINE, Media, NearData, PortedMedia, flat_bytes, store_and_flush, with_gpus
 from ..persistence.protocol import LogName, Position
 from ..persistence.records import PendingRecord, Stamp
 from ..persistence.replay import BatchChange
 from .budget import max_operations
+from .distinct_content import FLOAT32, DistinctContent
 from .probes.answers import checked_layout
 from .statement.stated_medium import StatedMedium
 
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
-FLOAT32 = 4
+GPUS = 2  # of a configuration with several
 TURNS = 8  # runs of rows of equal size, if rows differ in size
 Wrap = Callable[[Media], Media]
 
@@ -82,6 +83,7 @@ class Configuration:
     checked: True for a checksum in each row.
     adam: True for two words of optimizer state for each row element and MLP weight.
     mixed: True if rows differ in size.
+    gpus: True if GPUS GPUs write ranges of the MLP log, which then has as many lines more.
     size: a key of SIZES, or one of SINGLE_RUNS.
     past: batch numbers begin at 2^past - 2, so that they overflow a counter of `past` bits; 0 to begin at 0.
     """
@@ -94,6 +96,7 @@ class Configuration:
     checked: bool = False
     adam: bool = False
     mixed: bool = False
+    gpus: bool = False
     size: str = "small"
     past: int = 0
 
@@ -105,13 +108,19 @@ class Configuration:
         return "-".join([self.log, *parts, *past, *([self.size] if self.size != "small" else [])])
 
     @property
+    def num_gpus(self) -> int:
+        """The number of GPUs that write the MLP log."""
+        return GPUS if self.gpus else 1
+
+    @property
     def first_batch(self) -> int:
         """The number of the first batch on the medium."""
         return 2**self.past - 2 if self.past else 0
 
 
 # The words of flags in commands and replay lines: the first word of each name.
-WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam", "mixed")}
+FEATURES = ("relaxed", "near_data", "late_home", "adagrad", "checked", "adam", "mixed", "gpus")
+WORDS = {name: name.partition("_")[0] for name in FEATURES}
 
 
 def configurations() -> tuple[Configuration, ...]:
@@ -119,6 +128,7 @@ def configurations() -> tuple[Configuration, ...]:
 
     An undo log has no rows that are written late.
     Each log has one configuration with Adam, and two with rows of different sizes: one without other features, one with many.
+    New ones come last, as the place of the others decides with which batch numbers they run.
     """
     logs: tuple[LogName, ...] = ("undo", "redo")
     plain_variants = (Configuration(log, a, b, c, d, e) for a, b, c, d, e in product((False, True), repeat=5) for log in logs)
@@ -132,14 +142,16 @@ def configurations() -> tuple[Configuration, ...]:
         *mixed,
         mixed_undo,
         mixed_redo,
+        *(Configuration(log, a, b, gpus=True) for a, b in product((False, True), repeat=2) for log in logs),
     )
 
 
 def configuration(name: str) -> Configuration:
     """Return the configuration with this name; raises BadInput for an unknown name."""
     explored = configurations()
-    mixed = (replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam)
-    known_variants = {variant.name: variant for variant in (*explored, *mixed)}
+    mixed = [replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam]
+    gpus = [replace(variant, gpus=True) for variant in (*explored, *mixed)]
+    known_variants = {variant.name: variant for variant in (*explored, *mixed, *gpus)}
     stem, size, past = name, "small", 0
     for size_name in (*SIZES, *SINGLE_RUNS):
         if stem.endswith(f"-{size_name}"):
@@ -248,7 +260,7 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
     columns, words = size.dim * (3 if variant.adam else 1) + variant.adagrad, 3 if variant.adam else 1 + variant.adagrad
     spans: Spans = mixed_rows(size) if variant.mixed else ((size.num_rows, columns * FLOAT32),)
     row_halves = -(-max(nbytes for _, nbytes in spans) // FLOAT32)
-    content, mlp_bytes = DistinctContent(seed), size.mlp_bytes * words
+    content, mlp_bytes = DistinctContent(seed), size.mlp_bytes * words + LINE * GPUS * variant.gpus
     rows = _touched_rows(rng, size, columns, mlp_bytes)
     tables, mlps = [content.draw(size.num_rows * row_halves).reshape(size.num_rows, row_halves)], list[NDArray[Any]]()
     for _ in range(size.batches + 1):
@@ -278,32 +290,6 @@ def _touched_rows(rng: np.random.Generator, size: Size, columns: int, mlp_bytes:
     return [rng.permutation(touched_rows) if batch % 2 else touched_rows for batch, touched_rows in enumerate(rows)]
 
 
-class DistinctContent:
-    """A source of halves of words, none of which is zero or comes twice."""
-
-    def __init__(self, seed: int) -> None:
-        self._drawn, self._offset = 0, np.uint32((2**16 * seed + 1) % 2**32)
-
-    def draw(self, count: int, before: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return new halves, (count,); no byte is equal to that in `before`, if given."""
-        halves = self._next(count)
-        while before is not None:
-            equal = (halves.view(np.uint8) == before.view(np.uint8)).reshape(-1, FLOAT32).any(axis=1)
-            if not equal.any():
-                break
-            halves[equal] = self._next(int(equal.sum()))
-        return halves
-
-    def _next(self, count: int) -> NDArray[np.uint32]:
-        """Return the next halves: a bijection of their numbers, so that none comes twice."""
-        halves = np.arange(self._drawn, self._drawn + count, dtype=np.uint32) + self._offset
-        self._drawn += count
-        halves = (halves ^ (halves >> np.uint32(16))) * np.uint32(0x7FEB352D)
-        halves = (halves ^ (halves >> np.uint32(15))) * np.uint32(0x846CA68B)
-        mixed: NDArray[np.uint32] = halves ^ (halves >> np.uint32(16))
-        return mixed
-
-
 def mixed_rows(size: Size) -> Spans:
     """Return spans of rows with four different sizes.
 
@@ -327,9 +313,16 @@ def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     protocol.format_media(media, reference.layout, reference.values(batch), reference.mlps[batch], position)
 
 
-def attach(variant: Configuration, media: Media) -> Media:
-    """Return the medium as the protocol sees it: with near-data logic if configured."""
-    return NearData(media) if variant.near_data else media
+def attach(variant: Configuration, media: PortedMedia, prepare: Wrap = lambda media: media) -> Media:
+    """Return the medium as the protocol sees it: with near-data logic, and a port for each of several GPUs, if configured.
+
+    `prepare` wraps the medium of the host, and that of each GPU.
+    """
+
+    def view(ported_media: Media) -> Media:
+        return NearData(prepare(ported_media)) if variant.near_data else prepare(ported_media)
+
+    return with_gpus(media, variant.num_gpus, view)
 
 
 @dataclass

@@ -120,6 +120,7 @@ class CrashReport:
             "which lines survive an operation of the simulator's writer that is cut, where the device buffers fenced lines",
             "tables of more than 2^16 rows only in one recovery of each log",
             "the cost of operations too many; the texts of refusals; what a simulated run does with a recovered state",
+            "more than two GPUs that write ranges of an MLP log",
             "media whose words of less than 8 B are atomic, and records of 4 GiB or more",
         ]
         if self.cut_short:

@@ -6,14 +6,15 @@ The persistence model decides which pending writes survive; `streams` lists them
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ..core.arithmetic import total
 from ..core.arrays import Bytes
 from ..core.figures import count
-from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
-from .models import PersistenceModel, Reach, Write, at_random, domain, keep_nothing, non_empty
+from .media import HEALTH, LINE, WORD, FunctionalMedia, Media, PowerLost
+from .models import HOST, PersistenceModel, Reach, Write, at_random, domain, keep_nothing, non_empty
 
 INTERLEAVE = 4096  # consecutive bytes of one memory controller
 
@@ -57,8 +58,8 @@ class CrashMedia(FunctionalMedia):
         self._rng, self._watch = rng, watch
         self._buffered: list[Write] = []
         self._stores: dict[int, list[Write]] = {}  # pending stores by number; below, the stores that touch a line
-        self._touching: defaultdict[int, list[int]] = defaultdict(list)
-        self.draining: list[Write] = []  # the writes that the next fence makes durable, in order
+        self._touching: defaultdict[tuple[int, int], list[int]] = defaultdict(list)  # by (writer, line)
+        self.draining: list[Write] = []  # the writes that their writer's next fence makes durable, in order
         self._has_no_power = self._holds_writes = False
 
     def load(self, address: int, nbytes: int) -> bytes:
@@ -66,28 +67,35 @@ class CrashMedia(FunctionalMedia):
         self._check(address, nbytes)
         return self.volatile[address : address + nbytes].tobytes()
 
-    def store(self, address: int, content: Bytes) -> None:
-        """Write bytes from the host.
+    def port(self, gpu: int) -> Media:
+        """Return the medium as one of several GPUs writes it, the first of which is number 0."""
+        return _Port(self, HOST + 1 + gpu)
+
+    def store(self, address: int, content: Bytes, writer: int = HOST) -> None:
+        """Write bytes from the host, or from the GPU with the number `writer`.
 
         The bytes are volatile until they are flushed and fenced, unless the persistence model makes writes durable at once.
         """
-        write = self._write(address, content, device=False)
+        write = self._write(address, content, False, writer)
+        if writer != HOST and self.domain.at_once:  # no flush is needed; the host learns of it by the GPU's fence alone
+            self.draining.append(write)
+            return
         self._stores[self.operations] = [write]
         for line in range(address // LINE, -(-write.stop // LINE)):
-            self._touching[line].append(self.operations)
-        self._at_once()
+            self._touching[writer, line].append(self.operations)
+        self._at_once(writer)
 
-    def device_write(self, address: int, content: Bytes) -> None:
-        """Write bytes from the near-data logic; writes are first in, first out per memory controller."""
-        self.draining.append(self._write(address, content, device=True))
-        self._at_once()
+    def device_write(self, address: int, content: Bytes, writer: int = HOST) -> None:
+        """Write bytes from the near-data logic; writes are first in, first out per memory controller and writer."""
+        self.draining.append(self._write(address, content, True, writer))
+        self._at_once(writer)
 
-    def flush(self, address: int, nbytes: int) -> None:
-        """Start the write-back of pending stores in every line of the range."""
+    def flush(self, address: int, nbytes: int, writer: int = HOST) -> None:
+        """Start the write-back of the writer's pending stores in every line of the range."""
         self._check(address, nbytes)
         self.operations += 1
         low, high = address // LINE * LINE, -(-(address + nbytes) // LINE) * LINE
-        store_numbers = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
+        store_numbers = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop((writer, line), ())}
         for number in sorted(store_numbers & self._stores.keys()):
             parts = self._stores.pop(number)
             self.draining += [piece for write in parts for piece in non_empty(write.part(low, high))]
@@ -96,8 +104,8 @@ class CrashMedia(FunctionalMedia):
             ]
             self._stores |= {number: unflushed_pieces} if unflushed_pieces else {}
 
-    def fence(self) -> None:
-        """Make all flushed lines and device writes durable; after `hold`, do nothing.
+    def fence(self, writer: int = HOST) -> None:
+        """Make all flushed lines and device writes of the writer durable; after `hold`, do nothing.
 
         Raises PowerLost if power is lost at this fence.
         """
@@ -105,7 +113,7 @@ class CrashMedia(FunctionalMedia):
             return
         self._check(0, 0)
         self.operations += 1
-        self._reach_medium()
+        self._reach_medium(writer)
 
     def poison(self, address: int) -> None:
         """Mark the line that holds `address` as lost, as a media error does.
@@ -148,21 +156,23 @@ class CrashMedia(FunctionalMedia):
         self._holds_writes = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:
-        """Make the first `share` of the pending flushed lines durable, and drop the others.
+        """Make the first `share` of each writer's pending flushed lines durable, and drop the others.
 
-        Of the next line, some random words survive too. The persistence model says which words these can be; usually they are a
-        prefix of the line.
+        Of a writer's next line, some random words survive too. The persistence model says which words these can be; usually they
+        are a prefix of the line.
         """
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
-        self.draining, self._holds_writes = queue, False
+        self._holds_writes = False
         self._forget()
-        self._drain(int(share * total(write.lines for write in self.draining)))
-        if self.draining:
-            next_write = self.draining[0]
-            torn_line = next_write.part(next_write.address, (next_write.address // LINE + 1) * LINE)
-            for words in self._streams([torn_line]).values():
-                self._accept(words[: rng.integers(0, len(words) + 1)])
-        self.draining.clear()
+        for writer in sorted({write.writer for write in queue}):
+            self.draining = [write for write in queue if write.writer == writer]
+            self._drain(int(share * total(write.lines for write in self.draining)))
+            if self.draining:
+                next_write = self.draining[0]
+                torn_line = next_write.part(next_write.address, (next_write.address // LINE + 1) * LINE)
+                for words in self._streams([torn_line]).values():
+                    self._accept(words[: rng.integers(0, len(words) + 1)])
+        self.draining = []
 
     def drain(self) -> None:
         """Make all fenced writes durable, also those in the device's buffer, as time would."""
@@ -175,7 +185,8 @@ class CrashMedia(FunctionalMedia):
         for write in writes:
             for word in write.words(self.power.granularity):
                 controller = word.address // self.power.interleave % self.power.controllers
-                words_by_stream.setdefault(self.domain.stream(word.address, write.device, controller), []).append(word)
+                queue = controller + self.power.controllers * word.writer
+                words_by_stream.setdefault(self.domain.stream(word, queue), []).append(word)
         return words_by_stream
 
     def _unflushed(self) -> list[Write]:
@@ -186,24 +197,27 @@ class CrashMedia(FunctionalMedia):
         self._stores.clear()
         self._touching.clear()
 
-    def _write(self, address: int, content: Bytes, device: bool) -> Write:
+    def _write(self, address: int, content: Bytes, device: bool, writer: int) -> Write:
         self._check(address, content.size)
         self.operations += 1
         self.volatile[address : address + content.size] = content
-        return Write(address, content.copy(), device)
+        return Write(address, content.copy(), device, writer)
 
-    def _at_once(self) -> None:
-        if self.domain.at_once and not self._holds_writes:
+    def _at_once(self, writer: int) -> None:
+        if writer == HOST and self.domain.at_once and not self._holds_writes:
             self.draining += self._unflushed()
             self._forget()
-            self._reach_medium()
+            self._reach_medium(HOST)
 
-    def _reach_medium(self) -> None:
+    def _reach_medium(self, writer: int) -> None:
         if self._watch:
             self._watch(self)
+        other_writes = [write for write in self.draining if write.writer != writer]
+        self.draining = [write for write in self.draining if write.writer == writer]
         self._drain(None if self.power.cut_after is None else self.power.cut_after - self.line_writes)
-        if self.draining:
-            self._has_no_power = True
+        self._has_no_power = bool(self.draining)
+        self.draining += other_writes
+        if self._has_no_power:
             raise PowerLost
 
     def _drain(self, limit: int | None) -> None:
@@ -239,6 +253,15 @@ class CrashMedia(FunctionalMedia):
             raise IndexError(
                 f"bytes {address} to {address + nbytes} lie outside the medium of {count(self.durable.size, 'byte')}."
             )
+
+
+class _Port:
+    """The medium as one of several GPUs writes it."""
+
+    def __init__(self, media: CrashMedia, writer: int) -> None:
+        self.load, self.poisoned = media.load, media.poisoned
+        self.store, self.device_write = partial(media.store, writer=writer), partial(media.device_write, writer=writer)
+        self.flush, self.fence = partial(media.flush, writer=writer), partial(media.fence, writer=writer)
 
 
 def count_dirty_shutdown(image: Bytes, model: PersistenceModel) -> None:

@@ -4,6 +4,8 @@ A medium has six operations, lines of 64 bytes, and words of 8 bytes.
 The protocol uses only `Media`, so the same code runs in the simulation and in the search for crash states.
 """
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +53,56 @@ class Media(Protocol):
 
         The program must not load such a range.
         """
+
+
+class PortedMedia(Media, Protocol):
+    """A medium that several GPUs can write, each through a port of its own."""
+
+    def port(self, gpu: int) -> Media:
+        """Return the medium as one of several GPUs writes it, the first of which is number 0.
+
+        The stores of different GPUs, and those of a GPU and the host, are not ordered. The fence of a GPU waits for all stores of
+        this GPU, and for no others; the host's fence does not wait for them.
+        """
+
+
+class ManyGpus:
+    """A medium that the host and several GPUs write.
+
+    Its operations are the host's.
+    gpus: the medium as each GPU writes it.
+    """
+
+    def __init__(self, host: Media, gpus: tuple[Media, ...]) -> None:
+        self.load, self.store, self.flush = host.load, host.store, host.flush
+        self.fence, self.device_write, self.poisoned = host.fence, host.device_write, host.poisoned
+        self.gpus = gpus
+
+
+def with_gpus(media: PortedMedia, num_gpus: int, view: Callable[[Media], Media] = lambda media: media) -> Media:
+    """Return the medium as the host and `num_gpus` GPUs write it; a GPU that trains alone writes as the host does.
+
+    `view` is applied to the medium of the host, and to that of each GPU.
+    """
+    host = view(media)
+    return ManyGpus(host, tuple(view(media.port(gpu)) for gpu in range(num_gpus))) if num_gpus > 1 else host
+
+
+def gpus_of(media: Media) -> tuple[Media, ...]:
+    """Return the medium as each of several GPUs writes it; () if the host's operations are those of the only GPU."""
+    return media.gpus if isinstance(media, ManyGpus) else ()
+
+
+def line_ranges(address: int, nbytes: int, writers: int) -> list[slice]:
+    """Return the range of each writer in a write of `nbytes` bytes at `address`.
+
+    Ranges begin at lines, since two writers of a line would write parts of it in no order. They have the same number of lines, or
+    one line less; those of the last writers may be empty.
+    """
+    first_line, end_line = address // LINE, -(-(address + nbytes) // LINE)
+    lines = end_line - first_line
+    starts = ((first_line + -(-lines * writer // writers)) * LINE - address for writer in range(writers + 1))
+    return [slice(*borders) for borders in pairwise(min(max(start, 0), nbytes) for start in starts)]
 
 
 class NearData:
@@ -111,6 +163,10 @@ class FunctionalMedia:
 
     def fence(self) -> None:
         """Do nothing: all writes of this medium are durable at once."""
+
+    def port(self, gpu: int) -> Media:
+        """Return this medium for each GPU: where every write is durable at once, no order matters."""
+        return self
 
     def poisoned(self, address: int, nbytes: int) -> bool:
         """Return whether any line of the range has lost its content."""

@@ -14,13 +14,13 @@ from ..errors import BadInput, nearest_hint
 from ..registry import domain_names
 from .media import LINE, WORD
 
-Stream = Callable[[int, bool, int], int]
-"""The queue that a word waits in: (address, written by near-data logic, memory controller) -> stream."""
+Stream = Callable[["Write", int], int]
+"""The queue that a word waits in: (word, number of its writer's queue at its memory controller) -> stream."""
 
 Reach = Callable[[int, int], int]
 """The number of a stream's pending words that became durable: (stream, pending words) -> words.
 
-The persistence model defines the streams: a host line by its number, a controller's queue as -1, -2, ...
+The persistence model defines the streams: a host line by its number, a controller's queue as -1, -2, ..., or a writer's number.
 """
 
 
@@ -32,7 +32,8 @@ class PersistenceModel:
 
     title, summary: the texts for users.
     stream: a function that returns the stream of a word.
-    at_once: True if a write reaches the medium at once, False if the next fence brings it there.
+    at_once: True if a write reaches the medium at once, False if the next fence brings it there. One of several GPUs runs in no
+        order with the host, which can rely on the GPU's writes only after the GPU's fence.
     buffered_lines: the number of fenced lines that may wait in the device's buffer, which a power loss can take.
     announced: True if the medium's dirty-shutdown counter reports such a loss.
     safe: True if the protocol promises to restore the exact state or, after an announced loss, the exact state or a refusal.
@@ -47,32 +48,32 @@ class PersistenceModel:
     safe: bool = True
 
 
-def by_line(address: int, device: bool, controller: int) -> int:
-    """Return a word's stream: its line for host writes, its controller for near-data writes.
+def by_line(word: "Write", queue: int) -> int:
+    """Return a word's stream: its line, or its writer's queue at the controller for near-data writes.
 
-    Streams of lines are the line numbers; streams of controllers are -1, -2, and so on.
+    Streams of lines are the line numbers; streams of queues are -1, -2, and so on.
     """
-    return -1 - controller if device else address // LINE
+    return -1 - queue if word.device else word.address // LINE
 
 
-def each_line(address: int, device: bool, controller: int) -> int:
+def each_line(word: "Write", queue: int) -> int:
     """Return a word's stream: its line, for host and near-data writes."""
-    return address // LINE
+    return word.address // LINE
 
 
-def by_controller(address: int, device: bool, controller: int) -> int:
-    """Return a word's stream: its memory controller, for host and near-data writes."""
-    return -1 - controller
+def by_controller(word: "Write", queue: int) -> int:
+    """Return a word's stream: its writer's queue at the controller, for host and near-data writes."""
+    return -1 - queue
 
 
-def by_word(address: int, device: bool, controller: int) -> int:
+def by_word(word: "Write", queue: int) -> int:
     """Return a word's stream: a stream of its own, so that each word survives independently."""
-    return address // WORD
+    return word.address // WORD
 
 
-def in_order(address: int, device: bool, controller: int) -> int:
-    """Return a word's stream: the same for all words, in program order."""
-    return 0
+def in_order(word: "Write", queue: int) -> int:
+    """Return a word's stream: its writer, whose words are in the order of its program."""
+    return word.writer
 
 
 def domain(name: str) -> PersistenceModel:
@@ -81,6 +82,8 @@ def domain(name: str) -> PersistenceModel:
         raise BadInput(f"persistence model {name!r} is not known; {nearest_hint(name, domain_names())}")
     return MODELS[name.replace("_", "-")]
 
+
+HOST = 0  # the writer of all writes of the host, of near-data logic, and of a GPU that trains alone
 
 # Fenced bytes that one Optane module buffers before its medium: 16 to 18 KiB (Yang et al., FAST'20).
 BUFFER = 16 * 1024
@@ -143,11 +146,13 @@ class Write:
     address: the address of the first byte.
     content: the bytes.
     device: True for a write of the near-data logic, False for one of the host.
+    writer: the number of the writer; HOST, or 1, 2, ... for each of several GPUs. Writes of different writers have no order.
     """
 
     address: int
     content: Bytes
     device: bool = False
+    writer: int = HOST
 
     @property
     def stop(self) -> int:
@@ -165,7 +170,7 @@ class Write:
         The part may be empty.
         """
         start, stop = max(low - self.address, 0), max(high - self.address, 0)
-        return Write(self.address + start, self.content[start:stop], self.device)
+        return Write(self.address + start, self.content[start:stop], self.device, self.writer)
 
     def words(self, granularity: int = WORD) -> Iterator["Write"]:
         """Yield the pieces of the write that are written atomically, `granularity` bytes each."""

@@ -17,7 +17,7 @@ from ..core.figures import count
 from ..errors import BadInput, CannotRun
 from . import checksums, records
 from .layout import TABLE_START, MediumLayout, RowSpan, Slot
-from .media import HEALTH, LINE, WORD, Media, flat_bytes, store_and_flush
+from .media import HEALTH, LINE, WORD, Media, flat_bytes, gpus_of, store_and_flush
 from .records import PendingRecord, RecordKind, Stamp
 
 LogName = Literal["undo", "redo"]
@@ -112,9 +112,22 @@ def log_mlp(
 
     `pending` is the record with the bytes that are already written; None claims a free slot. So an MLP log can be written in
     pieces during several batches. `batch` is the batch at which training resumes with this record.
+
+    Several GPUs write one range each of every piece; a piece then ends at a line. After the last piece the fences of all GPUs are
+    awaited, because the fence of `commit` waits for no GPU.
     """
-    pending = pending or records.claim_slot(media, layout.mlp_slots, RecordKind.MLP, batch)
-    return records.append(media, pending, flat_bytes(mlp)[pending.nbytes : stop])
+    pending, gpus = pending or records.claim_slot(media, layout.mlp_slots, RecordKind.MLP, batch), gpus_of(media)
+    end = -(-stop // LINE) * LINE if gpus and stop is not None else stop
+    pending = records.append(media, pending, flat_bytes(mlp)[pending.nbytes : end], gpus)
+    if pending.nbytes == layout.mlp_bytes:
+        fence_gpus(gpus)
+    return pending
+
+
+def fence_gpus(gpus: Iterable[Media]) -> None:
+    """Return when the stores of every GPU are durable."""
+    for gpu in gpus:
+        gpu.fence()
 
 
 def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:

@@ -16,7 +16,7 @@ from ..core.arrays import Bytes
 from ..core.figures import count
 from ..errors import CannotRun
 from .layout import Slot
-from .media import LINE, Media, flat_bytes, store_and_flush
+from .media import LINE, Media, flat_bytes, line_ranges, store_and_flush
 
 MAGIC = int.from_bytes(b"emberlog", "little")
 FIELD_MASK = (
@@ -107,10 +107,11 @@ def claim_slot(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int
     )
 
 
-def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
+def append(media: Media, pending: PendingRecord, piece: Bytes, gpus: Sequence[Media] = ()) -> PendingRecord:
     """Write the next piece of a record's payload; return the longer record.
 
-    The piece is durable after the next fence. Raises CannotRun if the slot is too small.
+    Several `gpus` write one range of the piece each, durable after the next fence of that GPU. Without them `media` writes the
+    piece, durable after its next fence. Raises CannotRun if the slot is too small.
     """
     if pending.nbytes + piece.size > pending.slot.capacity:
         raise CannotRun(
@@ -118,7 +119,11 @@ def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
             f"{count(pending.nbytes + piece.size, 'byte')}, "
             f"but its log slot holds {pending.slot.capacity}; lay the medium out for larger batches."
         )
-    store_and_flush(media, pending.slot.payload + pending.nbytes, piece)
+    address = pending.slot.payload + pending.nbytes
+    writers = gpus or (media,)
+    for writer, part in zip(writers, line_ranges(address, piece.size, len(writers)), strict=True):
+        if part.start < part.stop or not gpus:
+            store_and_flush(writer, address + part.start, piece[part])
     digest = pending.digest.copy()
     digest.update(piece.data)
     return replace(pending, nbytes=pending.nbytes + piece.size, digest=digest)

@@ -14,7 +14,7 @@ from . import checksums, protocol
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout, Spans
 from .logs import LOGS
-from .media import WORD, Media
+from .media import WORD, Media, with_gpus
 from .models import at_random
 from .protocol import LogName, Position
 from .records import PendingRecord, Stamp
@@ -129,6 +129,7 @@ def replay_events(
     rng: np.random.Generator,
     model: str = "adr",
     granularity: int = WORD,
+    num_gpus: int = 1,
 ) -> CrashMedia:
     """Return the medium after log operations and a power loss, for `recover`.
 
@@ -136,11 +137,13 @@ def replay_events(
     first `done_share` of its lines and a random prefix of the next line's words, independently of other operations. The next
     commit after the end of an MLP log sets the log's flag. Of the lines that wait in the device's buffer, a random prefix of each
     stream survives. No piece of `granularity` bytes is torn.
+
+    Each of `num_gpus` GPUs writes its own range of an MLP log. Of a log that had not ended, each range keeps the same share.
     """
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)
     media.drain()
-    writer = LogWriter(media, layout, log, start, changes)
+    writer = LogWriter(with_gpus(media, num_gpus), layout, log, start, changes)
     for event in events:
         if event.done_share < 1:
             media.hold()

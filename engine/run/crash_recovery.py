@@ -104,7 +104,7 @@ def recovered_state(
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first_batch, segment.cut.batches_begun if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, outage.strikes[0])
     media = replay_events(
-        layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity
+        layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity, mlp_writers(m)
     )
     keep_flipped(media, layout, written_table, trained_start.table, flipped)
     _damage(m, segment, outage, media, layout, changes)
@@ -112,6 +112,11 @@ def recovered_state(
     for share in outage.interrupted_restore_shares[:MAX_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
     return recover(media, layout, m.log_policy.log, m.log_policy.mlp_staleness_bound, scan)
+
+
+def mlp_writers(m: Machine) -> int:
+    """Return the number of GPUs that write an MLP log, a range each; 1 for a system without GPUs."""
+    return m.scenario.machine.num_gpus if "gpu" in m.system.devices else 1
 
 
 def _scan(m: Machine, outage: Outage) -> Scan:

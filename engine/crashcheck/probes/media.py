@@ -6,6 +6,7 @@ A medium that loses less than its model says would let a broken protocol pass.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 from random import Random
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from ...core.arithmetic import total
 from ...core.figures import count
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia, Power
-from ...persistence.media import FunctionalMedia, NearData, PowerLost
+from ...persistence.media import FunctionalMedia, Media, NearData, PowerLost
 from ...persistence.models import Reach, at_random, domain
 from ..budget import BREAKS, processor_limited
 from ..reference_run import Configuration, Wrap
@@ -24,7 +25,8 @@ from ..reference_run import Configuration, Wrap
 LINE, PAGE, HEALTH, SIZE = 64, 4096, 4032, 4096 + 20 * 1024  # more than the device buffers
 STEPS = 24
 INTERLEAVE, CONTROLLERS = 256, 3
-Piece = tuple[int, bytes, bool]  # address, content, written by near-data logic
+WRITERS = 3  # the host and two GPUs
+Piece = tuple[int, bytes, bool, int]  # address, content, written by near-data logic, writer: 0 for the host
 
 
 class QueueRule(NamedTuple):
@@ -64,9 +66,9 @@ def cut(piece: Piece, low: int, high: int) -> list[Piece]:
 
     The list has one piece, or none.
     """
-    address, content, device = piece
+    address, content, device, writer = piece
     start, stop = max(address, low), min(address + len(content), high)
-    return [(start, content[start - address : stop - address], device)] if start < stop else []
+    return [(start, content[start - address : stop - address], device, writer)] if start < stop else []
 
 
 @dataclass
@@ -83,27 +85,35 @@ class PlainMedium:
         self.line_writes = self.drains = 0
         self.lost = self.holds = False
 
-    def write(self, address: int, content: bytes, device: bool) -> None:
-        """Write bytes, by the host or by near-data logic."""
+    def write(self, address: int, content: bytes, device: bool, writer: int) -> None:
+        """Write bytes, by the host or by near-data logic, or by a GPU, whose writes are not at once for the host."""
         self.volatile[address : address + len(content)] = content
-        (self.draining if device else self.stores).append((address, content, device))
-        if self.rule.at_once and not self.holds:
+        awaits_flush = not device and not (self.rule.at_once and writer)
+        (self.stores if awaits_flush else self.draining).append((address, content, device, writer))
+        if self.rule.at_once and not self.holds and not writer:
             self.draining, self.stores = self.draining + self.stores, []
             self.drain()
 
-    def flush(self, address: int, nbytes: int) -> None:
-        """Move the stores in these lines to the writes that the next fence awaits."""
+    def flush(self, address: int, nbytes: int, writer: int) -> None:
+        """Move the writer's stores in these lines to the writes that its next fence awaits."""
         low, high = address // LINE * LINE, -(-(address + nbytes) // LINE) * LINE
-        self.draining += [part for piece in self.stores for part in cut(piece, low, high)]
-        self.stores = [part for piece in self.stores for part in (*cut(piece, 0, low), *cut(piece, high, SIZE))]
+        self.draining += [part for piece in self.stores if piece[3] == writer for part in cut(piece, low, high)]
+        borders = [(0, low), (high, SIZE)]
+        self.stores = [
+            part
+            for piece in self.stores
+            for span in (borders if piece[3] == writer else [(0, SIZE)])
+            for part in cut(piece, *span)
+        ]
 
-    def drain(self) -> None:
-        """Make the awaited writes durable, up to the power loss.
+    def drain(self, writer: int = 0) -> None:
+        """Make the writer's awaited writes durable, up to the power loss.
 
         The device may buffer the newest ones.
         """
         self.drains += 1
-        queue, self.draining = self.draining, []
+        queue = [piece for piece in self.draining if piece[3] == writer]
+        others, self.draining = [piece for piece in self.draining if piece[3] != writer], []
         for piece in queue:
             room = self.cut_after - self.line_writes
             border = SIZE if lines_of(piece) <= room else (piece[0] // LINE + int(room)) * LINE
@@ -112,32 +122,33 @@ class PlainMedium:
             self.draining += cut(piece, border, SIZE)
             self.accept(cut(piece, 0, border))
         self.lost = bool(self.draining)
+        self.draining += others
 
     def accept(self, pieces: list[Piece]) -> None:
         """Take pieces into the device's buffer, and the oldest ones out of it."""
         self.line_writes += total(map(lines_of, pieces))
         self.buffered += pieces
         while self.buffered and total(map(lines_of, self.buffered)) > self.rule.buffered_lines:
-            address, content, _ = self.buffered.pop(0)
+            address, content, *_ = self.buffered.pop(0)
             self.durable[address : address + len(content)] = content
 
     def queues(self) -> list[list[tuple[int, bytes]]]:
         """Return the pending words of each queue, oldest first."""
         queues = defaultdict[Any, list[tuple[int, bytes]]](list)
-        for address, content, device in self.buffered + self.draining + self.stores:
+        for address, content, device, writer in self.buffered + self.draining + self.stores:
             stop = address + len(content)
             while address < stop:
                 end = min(stop, (address // self.granularity + 1) * self.granularity)
                 word, content = content[: end - address], content[end - address :]
-                queues[self.queue(address, device)].append((address, word))
+                queues[self.queue(address, device, writer)].append((address, word))
                 address = end
         return list(queues.values())
 
-    def queue(self, address: int, device: bool) -> tuple[str, int]:
-        """Return the queue of a word."""
+    def queue(self, address: int, device: bool, writer: int) -> tuple[str, int, int]:
+        """Return the queue of a word; a line and a word have one for all writers."""
         kind = self.rule.device if device else self.rule.host
-        numbers = {"line": address // LINE, "word": address // 8, "one": 0}
-        return kind, numbers.get(kind, address // INTERLEAVE % CONTROLLERS)
+        numbers = {"line": (address // LINE, 0), "word": (address // 8, 0), "one": (0, writer)}
+        return kind, *numbers.get(kind, (address // INTERLEAVE % CONTROLLERS, writer))
 
 
 @processor_limited
@@ -163,14 +174,18 @@ def _problems(rng: Random) -> Iterator[str]:
             yield problem and f"I10: a medium under {model} with {granularity} B {problem}"
         problem = _torn_problem(model, rule, rng)
         yield problem and f"I10: a torn operation under {model} {problem}"
+    for (model, rule), granularity in product(RULES.items(), (8, 64)):
+        cut_after = rng.randrange(60) if granularity == 64 else None
+        problem = _random_problem(model, rule, granularity, cut_after, rng, WRITERS)
+        yield problem and f"I10: a medium of several GPUs under {model} {problem}"
 
 
-def _random_problem(model: str, rule: QueueRule, granularity: int, cut_after: int | None, rng: Random) -> str:
+def _random_problem(model: str, rule: QueueRule, granularity: int, cut_after: int | None, rng: Random, writers: int = 1) -> str:
     drains = list[CrashMedia]()
     media = CrashMedia(SIZE, Power(model, CONTROLLERS, INTERLEAVE, granularity, cut_after), watch=drains.append)
     plain = PlainMedium(rule, granularity, inf if cut_after is None else cut_after)
     for step in range(STEPS):
-        is_lost = _step(media, plain, rng, step)
+        is_lost = _step(media, plain, rng, step, writers)
         if is_lost != plain.lost:
             return f"lost power at the wrong time (step {step})"
         if wrong := _difference(media, plain, len(drains)):
@@ -180,28 +195,29 @@ def _random_problem(model: str, rule: QueueRule, granularity: int, cut_after: in
     return _survivor_problem(media, plain) or _drained_problem(media, plain)
 
 
-def _step(media: CrashMedia, plain: PlainMedium, rng: Random, step: int) -> bool:
-    """Make one random operation on both media; return whether power was lost."""
+def _step(media: CrashMedia, plain: PlainMedium, rng: Random, step: int, writers: int) -> bool:
+    """Make one random operation of a random writer on both media; return whether power was lost."""
     size = rng.choice((8, 12, 64, 100, 640))
     address, kind = rng.randrange(0, SIZE - size), rng.randrange(8)
     if step == STEPS // 2 and plain.rule.buffered_lines and plain.granularity > 8:
         address, size, kind = PAGE, 18 * 1024, 0  # more than the device buffers
-    content = np.frombuffer(rng.randbytes(size), np.uint8)
+    content, writer = np.frombuffer(rng.randbytes(size), np.uint8), rng.randrange(writers) if writers > 1 else 0
+    port: Media = media.port(writer - 1) if writer else media
     try:
         if kind <= 2:
-            media.store(address, content)
-            plain.write(address, content.tobytes(), False)
+            port.store(address, content)
+            plain.write(address, content.tobytes(), False, writer)
         elif kind <= 3:
-            media.device_write(address, content)
-            plain.write(address, content.tobytes(), True)
+            port.device_write(address, content)
+            plain.write(address, content.tobytes(), True, writer)
         elif kind <= 6:
-            media.flush(address, size)
-            plain.flush(address, size)
+            port.flush(address, size)
+            plain.flush(address, size, writer)
         else:
-            media.fence()
-            plain.drain()
+            port.fence()
+            plain.drain(writer)
     except PowerLost:
-        plain.drain() if kind == 7 else plain.write(address, content.tobytes(), kind == 3)
+        plain.drain(writer) if kind == 7 else plain.write(address, content.tobytes(), kind == 3, writer)
         return True
     return False
 
@@ -253,7 +269,7 @@ def _powerless_problem(media: CrashMedia) -> str:
 
 def _drained_problem(media: CrashMedia, plain: PlainMedium) -> str:
     media.drain()
-    for address, content, _ in plain.buffered:
+    for address, content, *_ in plain.buffered:
         plain.durable[address : address + len(content)] = content
     return "" if media.durable.tobytes() == bytes(plain.durable) else "keeps writes in its buffer in the long run"
 

@@ -13,14 +13,14 @@ import numpy as np
 from ...core.figures import count
 from ...errors import BadInput
 from ...persistence.crash_media import CrashMedia
-from ...persistence.media import LINE, FunctionalMedia, NearData
+from ...persistence.media import LINE, FunctionalMedia, Media, with_gpus
 from ...persistence.models import domain
 from ...persistence.protocol import Position
 from ...persistence.replay import LogWriter, PersistEvent, StartState, replay_events
 from ...registry import domain_names
 from ..budget import BREAKS, processor_limited
 from ..judge import judge
-from ..reference_run import SEED, Configuration, Journal, ReferenceRun, Wrap, reference_run, train, write_start
+from ..reference_run import SEED, Configuration, Journal, ReferenceRun, Wrap, attach, reference_run, train, write_start
 
 SHARES = (0.0, 0.6, 0.95)
 GRANULARITIES = {"adr": 64, "weak_word": 8}
@@ -28,29 +28,43 @@ Operation = tuple[str, int, Any]
 
 
 class OperationList(FunctionalMedia):
-    """A medium that notes its writes, flushes and fences."""
+    """A medium that notes its writes, flushes and fences, and which of several GPUs makes them."""
 
     def __init__(self, nbytes: int) -> None:
         super().__init__(nbytes)
         self.operations: list[Operation] = []
+        self._by = ""
+
+    def port(self, gpu: int) -> Media:
+        """Return a medium with the same content, and the same notes with the number of the GPU."""
+        port = OperationList(0)
+        port.durable, port.operations, port._by = self.durable, self.operations, f" by GPU {gpu}"
+        return port
 
     def store(self, address: int, content: Any) -> None:
         """Write bytes from the host."""
-        self.operations.append(("store", address, content.tobytes()))
+        self._note("store", address, content.tobytes())
         super().store(address, content)
 
     def device_write(self, address: int, content: Any) -> None:
         """Write bytes from the near-data logic."""
-        self.operations.append(("device_write", address, content.tobytes()))
+        self._note("device_write", address, content.tobytes())
         FunctionalMedia.store(self, address, content)
 
     def flush(self, address: int, nbytes: int) -> None:
         """Note the flush of a range."""
-        self.operations.append(("flush", address, nbytes))
+        self._note("flush", address, nbytes)
 
     def fence(self) -> None:
         """Note the fence."""
-        self.operations.append(("fence", 0, 0))
+        self._note("fence", 0, 0)
+
+    def writes(self) -> list[Operation]:
+        """Return the stores and device writes so far."""
+        return [operation for operation in self.operations if operation[0].startswith(("store", "device_write"))]
+
+    def _note(self, name: str, address: int, content: Any) -> None:
+        self.operations.append((f"{name}{self._by}", address, content))
 
 
 @processor_limited
@@ -95,7 +109,7 @@ def _unlike_training(reference: ReferenceRun) -> str:
         media = OperationList(reference.layout.nbytes)
         write_start(reference, media)
         media.operations.clear()
-        attached: Any = NearData(media) if reference.configuration.near_data else media
+        attached = attach(reference.configuration, media)
         if is_writer:
             writer = _writer(reference, attached)
             for event in _events(reference):
@@ -122,15 +136,14 @@ def _wrong_cut(reference: ReferenceRun, done: list[PersistEvent], undone: list[P
     """Return a sentence unless each log that is cut keeps its first lines and a part of the next (I10)."""
     operations = OperationList(reference.layout.nbytes)
     write_start(reference, operations)
-    writer = _writer(reference, operations)
+    writer = _writer(reference, with_gpus(operations, reference.configuration.num_gpus))
     for event in done:
         writer.carry_out(event)
     for event in undone if not media.domain.buffered_lines else []:
         before = operations.durable.tobytes()
         operations.operations.clear()
         writer.carry_out(event)
-        if event.op.endswith("log"):
-            _, address, content = operations.operations[0]  # a log is written by one store
+        for _, address, content in operations.writes() if event.op.endswith("log") else ():  # one store, or one of each GPU
             lines, stop = int(event.done_share * -(-len(content) // LINE)), address + len(content)
             kept, rest = address + lines * LINE, min(address + (lines + 1) * LINE, stop)
             image = media.durable.tobytes()
@@ -150,8 +163,9 @@ def _cut_problems(reference: ReferenceRun, seed: int) -> Iterator[str]:
         done, undone = events[:number], [replace(event, done_share=SHARES[number % 3]) for event in events[number : number + 1]]
         if undone and undone[0].op == "embedding log":
             undone += [replace(event, done_share=0.5) for event in events[number + 1 : number + 2] if event.op == "mlp log"]
+        granularity, num_gpus = GRANULARITIES.get(model, 8), reference.configuration.num_gpus
         media = replay_events(
-            reference.layout, _start(reference), done + undone, changes, reference.log, rng, model, GRANULARITIES.get(model, 8)
+            reference.layout, _start(reference), done + undone, changes, reference.log, rng, model, granularity, num_gpus
         )
         committed = [event.batch - first + ahead for event in done if event.op == "commit"]
         verdict = judge(reference, media.durable.tobytes(), max(committed, default=0), None, announced, announced)
