@@ -35,7 +35,7 @@ ROUGH_EFFORT = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-media undo-misuse redo-misuse redo-checked-mixed-misuse undo-writer redo-writer undo-relaxed-near-writer
     redo-relaxed-checked-mixed-writer undo-uneven redo-late-uneven redo-near-uneven undo-relaxed-uneven undo-mixed-uneven
     redo-checked-mixed-uneven undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
-    undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far undo-gpus-writer
+    undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far undo-adagrad-gpus-writer
     redo-relaxed-near-gpus-writer undo-relaxed-gpus-uneven redo-near-gpus-large"""
 SCALED_CONFIGURATIONS = tuple(map(configuration, SCALED.split()))
 

@@ -83,7 +83,7 @@ class Configuration:
     checked: True for a checksum in each row.
     adam: True for two words of optimizer state for each row element and MLP weight.
     mixed: True if rows differ in size.
-    gpus: True if GPUS GPUs write ranges of the MLP log, which then has as many lines more.
+    gpus: True if GPUS GPUs write ranges of the MLP log, which then has one line more.
     size: a key of SIZES, or one of SINGLE_RUNS.
     past: batch numbers begin at 2^past - 2, so that they overflow a counter of `past` bits; 0 to begin at 0.
     """
@@ -260,7 +260,7 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
     columns, words = size.dim * (3 if variant.adam else 1) + variant.adagrad, 3 if variant.adam else 1 + variant.adagrad
     spans: Spans = mixed_rows(size) if variant.mixed else ((size.num_rows, columns * FLOAT32),)
     row_halves = -(-max(nbytes for _, nbytes in spans) // FLOAT32)
-    content, mlp_bytes = DistinctContent(seed), size.mlp_bytes * words + LINE * GPUS * variant.gpus
+    content, mlp_bytes = DistinctContent(seed), size.mlp_bytes * words + LINE * variant.gpus
     rows = _touched_rows(rng, size, columns, mlp_bytes)
     tables, mlps = [content.draw(size.num_rows * row_halves).reshape(size.num_rows, row_halves)], list[NDArray[Any]]()
     for _ in range(size.batches + 1):
@@ -314,9 +314,10 @@ def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
 
 
 def attach(variant: Configuration, media: PortedMedia, prepare: Wrap = lambda media: media) -> Media:
-    """Return the medium as the protocol sees it: with near-data logic, and a port for each of several GPUs, if configured.
+    """Return the medium as the protocol sees it.
 
-    `prepare` wraps the medium of the host, and that of each GPU.
+    It has near-data logic, and a port for each of several GPUs, if configured. `prepare` wraps the medium of the host and of
+    each GPU.
     """
 
     def view(ported_media: Media) -> Media:

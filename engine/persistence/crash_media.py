@@ -68,7 +68,7 @@ class CrashMedia(FunctionalMedia):
         return self.volatile[address : address + nbytes].tobytes()
 
     def port(self, gpu: int) -> Media:
-        """Return the medium as one of several GPUs writes it, the first of which is number 0."""
+        """Return the medium as one of several GPUs writes it; numbers begin at 0."""
         return _Port(self, HOST + 1 + gpu)
 
     def store(self, address: int, content: Bytes, writer: int = HOST) -> None:
@@ -86,7 +86,10 @@ class CrashMedia(FunctionalMedia):
         self._at_once(writer)
 
     def device_write(self, address: int, content: Bytes, writer: int = HOST) -> None:
-        """Write bytes from the near-data logic; writes are first in, first out per memory controller and writer."""
+        """Write bytes from the near-data logic.
+
+        Writes are first in, first out per memory controller and writer.
+        """
         self.draining.append(self._write(address, content, True, writer))
         self._at_once(writer)
 

@@ -59,7 +59,7 @@ class PortedMedia(Media, Protocol):
     """A medium that several GPUs can write, each through a port of its own."""
 
     def port(self, gpu: int) -> Media:
-        """Return the medium as one of several GPUs writes it, the first of which is number 0.
+        """Return the medium as one of several GPUs writes it; numbers begin at 0.
 
         The stores of different GPUs, and those of a GPU and the host, are not ordered. The fence of a GPU waits for all stores of
         this GPU, and for no others; the host's fence does not wait for them.
@@ -80,16 +80,20 @@ class ManyGpus:
 
 
 def with_gpus(media: PortedMedia, num_gpus: int, view: Callable[[Media], Media] = lambda media: media) -> Media:
-    """Return the medium as the host and `num_gpus` GPUs write it; a GPU that trains alone writes as the host does.
+    """Return the medium as the host and `num_gpus` GPUs write it.
 
-    `view` is applied to the medium of the host, and to that of each GPU.
+    A GPU that trains alone writes as the host does, so that one medium serves both. `view` is applied to the medium of the host,
+    and to that of each GPU.
     """
     host = view(media)
     return ManyGpus(host, tuple(view(media.port(gpu)) for gpu in range(num_gpus))) if num_gpus > 1 else host
 
 
 def gpus_of(media: Media) -> tuple[Media, ...]:
-    """Return the medium as each of several GPUs writes it; () if the host's operations are those of the only GPU."""
+    """Return the medium as each of several GPUs writes it.
+
+    Return () if one GPU trains, which writes as the host does.
+    """
     return media.gpus if isinstance(media, ManyGpus) else ()
 
 
@@ -97,7 +101,7 @@ def line_ranges(address: int, nbytes: int, writers: int) -> list[slice]:
     """Return the range of each writer in a write of `nbytes` bytes at `address`.
 
     Ranges begin at lines, since two writers of a line would write parts of it in no order. They have the same number of lines, or
-    one line less; those of the last writers may be empty.
+    one line less; a writer without a line has an empty range.
     """
     first_line, end_line = address // LINE, -(-(address + nbytes) // LINE)
     lines = end_line - first_line
@@ -165,7 +169,7 @@ class FunctionalMedia:
         """Do nothing: all writes of this medium are durable at once."""
 
     def port(self, gpu: int) -> Media:
-        """Return this medium for each GPU: where every write is durable at once, no order matters."""
+        """Return this medium: where every write is durable at once, no order matters."""
         return self
 
     def poisoned(self, address: int, nbytes: int) -> bool:

@@ -49,9 +49,10 @@ class PersistenceModel:
 
 
 def by_line(word: "Write", queue: int) -> int:
-    """Return a word's stream: its line, or its writer's queue at the controller for near-data writes.
+    """Return a word's stream: its line, or for near-data writes a queue.
 
-    Streams of lines are the line numbers; streams of queues are -1, -2, and so on.
+    That queue is its writer's at the memory controller. Streams of lines are the line numbers; streams of queues are -1, -2, and
+    so on.
     """
     return -1 - queue if word.device else word.address // LINE
 

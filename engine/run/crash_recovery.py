@@ -115,7 +115,10 @@ def recovered_state(
 
 
 def mlp_writers(m: Machine) -> int:
-    """Return the number of GPUs that write an MLP log, a range each; 1 for a system without GPUs."""
+    """Return the number of GPUs that write a range of an MLP log each.
+
+    It is 1 for a system without GPUs.
+    """
     return m.scenario.machine.num_gpus if "gpu" in m.system.devices else 1
 
 

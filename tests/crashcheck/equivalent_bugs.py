@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from engine.persistence import records
-from engine.persistence.media import WORD
+from engine.persistence.media import LINE, WORD, line_ranges
 from tests.seeded_bugs.broken_media import MediumWrapper
 
 
@@ -48,5 +48,16 @@ def poison_is_not_asked_for_when_a_record_is_read():
         yield
 
 
+@contextmanager
+def ranges_of_gpus_overlap_by_a_line():
+    """Both GPUs write the same bytes of the line, and the flag waits for both; a line written twice only costs time."""
+
+    def overlapping(address, nbytes, writers):
+        return [slice(max(part.start - LINE, 0), part.stop) for part in line_ranges(address, nbytes, writers)]
+
+    with patch.object(records, "line_ranges", overlapping):
+        yield
+
+
 WRAPS = (StoresAreIssuedLastWordFirst, EveryStoreIsMadeTwice, EveryStoreIsFlushedAndFencedAtOnce)
-PATCHES = (poison_is_not_asked_for_when_a_record_is_read,)
+PATCHES = (poison_is_not_asked_for_when_a_record_is_read, ranges_of_gpus_overlap_by_a_line)

@@ -44,10 +44,11 @@ def test_a_state_that_failed_once_is_consistent_now(line):
 
 
 def test_every_configuration_has_a_name_that_reads_back():
-    assert len(configurations()) == 54
+    assert len(configurations()) == 62
     assert all(configuration(one.name) == one for one in configurations())
     assert configuration("redo-near-late-tiny") == Configuration("redo", near_data=True, late_home=True, size="tiny")
     assert configuration("redo-relaxed-near-mixed-large") == Configuration("redo", True, True, mixed=True, size="large")
+    assert configuration("redo-late-gpus-tiny") == Configuration("redo", late_home=True, gpus=True, size="tiny")
     for wrong in ("undo-relaxd", "undo-adam-mixed", "undo-late-mixed"):
         with pytest.raises(BadInput, match=f"configuration '{wrong}' is not known"):
             configuration(wrong)
@@ -78,6 +79,38 @@ def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name
     table = [cell for cell in seen.cells if cell.lane == "Table"]
     place = reference_run(configuration(name)).layout
     assert len(table) == -(-(place.table_end - TABLE_START) // LINE) and not seen.verdict.problem
+
+
+def test_new_configurations_leave_the_batch_numbers_of_the_others_as_they_are():
+    older, newer = configurations()[:54], configurations()[54:]
+    assert {one.gpus for one in older} == {False} and {one.gpus for one in newer} == {True}
+    assert [with_counter_overflow(older[at]).name for at in (0, 1, 53)] == [
+        "undo-past8",
+        "redo-past8",
+        "redo-relaxed-late-checked-mixed-past32",
+    ]
+
+
+@each("name", [one.name for one in configurations() if one.gpus], few=2)
+@each("size", ["", "-tiny"])
+def test_states_of_an_mlp_log_in_ranges_of_two_gpus_are_consistent(name, size):
+    effort = Effort(60, 2, 1, 4, 1) if size == "" else Effort(200, None, 1, 4, 0)
+    report = explore(name + size, effort=effort)
+    assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
+    assert report.unique_states > 600 and report.resumed and report.depth == 3
+
+
+@each("model", ["adr", "device_fifo", "eadr", "weak_word"])
+def test_ranges_of_two_gpus_survive_in_any_combination(model):
+    reference = reference_run(configuration("undo-gpus"))
+    starts = [slot.payload for slot in reference.layout.mlp_slots]
+    ranges = [{start + byte for start in starts for byte in part} for part in (range(2 * LINE), range(2 * LINE, 152))]
+    streams = [
+        tuple({number for number, words in enumerate(point.words) if words and words[0][0] in own} for own in ranges)
+        for point in crash_points(reference, model, 8, None)[0]
+    ]
+    together = [(first, second) for first, second in streams if first and second]
+    assert together and all(not first & second for first, second in together)
 
 
 @each("of", configurations(), few=9)
@@ -246,7 +279,7 @@ def test_every_width_of_counters_is_passed_with_every_peculiarity():
     for bits in COUNTER_BITS:
         some = [one for one in passed if one.past == bits]
         assert {one.log for one in some} == {"undo", "redo"} and all(
-            any(getattr(one, word) for one in some) for word in set(WORDS) - {"adam", "mixed"}
+            any(getattr(one, word) for one in some) for word in set(WORDS) - {"adam", "mixed", "gpus"}
         )
         numbers = range(some[0].first_batch, some[0].first_batch + SIZES["small"].batches)
         assert 2**bits in numbers and 2**bits - 1 in numbers

@@ -173,7 +173,7 @@ class Without(MediumWrapper):
 def lines_that_ask():
     """Return every line of the protocol that asks for a flush or a fence in training, recovery or a format."""
     seen = set()
-    for of in ("undo", "redo-late"):
+    for of in PLACES:
         explore(of, lambda media: Without(media, "", ("", 0), seen), ("adr",), Effort(20, 0, 1, 1, 1, formats=4))
     return sorted(seen)
 
@@ -197,7 +197,7 @@ def test_I8_no_flush_and_no_fence_of_the_protocol_could_be_left_out():
     assert useless == []
 
 
-PLACES = ("undo", "redo-late")
+PLACES = ("undo", "redo-late", "undo-gpus")
 EFFORTS = (Effort(150, 1, 4, 4, 2, formats=40), Effort(1500, 2, 12, 10, 4, formats=60))
 
 

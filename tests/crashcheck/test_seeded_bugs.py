@@ -55,6 +55,16 @@ def test_every_bug_names_the_invariant_that_catches_it_and_few_are_known_by_less
     ], "these do nothing else wrong"
 
 
+@each("name", [name for name, bug in seeded_bugs.BUGS.items() if bug.seam in ("protocol.fence_gpus", "records.line_ranges")])
+def test_a_bug_of_ranges_and_their_fences_is_none_where_one_gpu_trains(name):
+    bug = broken_protocol(name)
+    with bug.install():
+        assert all(one.gpus and explore(one, effort=Effort(60, 1, 1, 2, 1)).inconsistent for one in bug.configurations)
+        for of in ("undo", "redo-relaxed-near-late", "undo-relaxed-adagrad-tiny", "redo-mixed-writer"):
+            report = explore(of, effort=Effort(60, 1, 1, 2, 1))
+            assert report.inconsistent == report.no_verdict == 0, report.failures
+
+
 @each(
     ("problem", "evidence"),
     [
@@ -103,7 +113,7 @@ def test_a_hunt_goes_on_past_other_failures_until_its_evidence_is_there(monkeypa
 def test_a_change_that_is_no_bug_is_not_called_one_in_any_state(changed):
     wrap, install = (changed, nullcontext) if changed in WRAPS else (None, changed)
     with install():
-        for of in ("undo-tiny", "redo-late-tiny"):
+        for of in ("undo-tiny", "redo-late-tiny", "undo-gpus-tiny"):
             report = explore(of, wrap, ("adr",), Effort(10_000, None, 2, 5, 1))
             assert report.inconsistent == 0 and "adr" not in report.cut_short and report.unique_states > 200
         models = None if SELECTION.all else ("adr", "weak_word")

@@ -10,7 +10,9 @@ from engine.persistence.crash_media import CrashMedia
 from engine.persistence.layout import TABLE_START, MediumLayout, layout_for
 from engine.persistence.media import LINE
 from engine.persistence.protocol import Position, format_media
+from engine.persistence.recovery import recover
 from engine.persistence.replay import BatchChange, StartState
+from engine.run import crash_recovery
 from engine.run.crash_recovery import Damage, keep_flipped, poison, recovered_batches, recovered_state, with_flipped_bits
 from engine.run.run import follow_run
 from engine.run.shared_training import untrained_resolve
@@ -155,6 +157,45 @@ def test_a_cut_run_with_rows_of_unlike_sizes_recovers_exactly_a_batch_of_it(syst
         assert np.array_equal(found.mlp, mlps[found.mlp_batch])
         batches.add(found.embedding_batch)
     assert len(batches) == 3
+
+
+def on_gpus(m, count):
+    """Return the machine with so many GPUs."""
+    s = m.scenario
+    return replace(m, settled=replace(m.settled, scenario=replace(s, machine=replace(s.machine, num_gpus=count))))
+
+
+@each("system", ["cxl-b", "cxl", "ssd", "pmem"])
+def test_an_mlp_log_of_several_gpus_that_is_cut_leaves_other_bytes_and_restores_what_one_gpu_does(system, monkeypatch):
+    table, wide = np.zeros((8, 16), np.uint8), np.random.default_rng(3).integers(1, 256, (10, 500), np.uint8)
+    changes = {
+        batch: BatchChange(np.array([1, 5]), table[:2] + batch, table[:2] + batch + 1, wide[batch], wide[batch + 1])
+        for batch in range(9)
+    }
+    m, segment, down = struck(system, 0.5)
+    since, flagged = segment.first_batch + segment.cut.checkpoint_batch, segment.first_batch + segment.cut.checkpoint_mlp_batch
+    now = table.copy()
+    now[[1, 5]] += since
+    at = max(number for number, event in enumerate(segment.cut.events) if event.op == "mlp log")
+    torn_log = replace(segment.cut.events[at], done_share=0.5)
+    torn = replace(segment, cut=replace(segment.cut, events=(*segment.cut.events[:at], torn_log)))
+    images, states = [], []
+    monkeypatch.setattr(
+        crash_recovery, "recover", lambda media, *rest: images.append(media.durable.tobytes()) or recover(media, *rest)
+    )
+    for count in (1, 2, 3):
+        start = StartState(now, wide[flagged], Position(since, flagged))
+        found = recovered_state(on_gpus(m, count), torn, down, start, changes, ())
+        assert found.mlp.tobytes() == wide[found.mlp_batch].tobytes() and found.table[1, 0] == found.embedding_batch
+        states.append((found.embedding_batch, found.mlp_batch))
+    assert len({*images}) == 3 and len({*states}) == 1 and since <= states[0][0] <= torn_log.batch
+
+
+def test_an_mlp_log_has_a_range_of_each_gpu_of_the_machine():
+    m, _, _ = struck("cxl-b", 0.5)
+    assert [crash_recovery.mlp_writers(on_gpus(m, count)) for count in (1, 2, 4)] == [1, 2, 4]
+    without = replace(m, settled=replace(m.settled, system=replace(m.system, devices=("host",))))
+    assert crash_recovery.mlp_writers(on_gpus(without, 4)) == 1
 
 
 def test_a_scan_sees_a_flipped_bit_of_rows_of_unlike_sizes():

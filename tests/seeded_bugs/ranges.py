@@ -44,7 +44,7 @@ def gpus_share_the_queues_and_the_fence_of_the_host(media, gpu):
     return media
 
 
-@bug("engine.crashcheck.probes.writer.replay_events", on="undo-gpus-writer", evidence="I10")
+@bug("engine.crashcheck.probes.writer.replay_events", on="undo-adagrad-gpus-writer", evidence="I10")
 def a_cut_log_of_several_gpus_keeps_the_first_lines_of_the_whole(*arguments):
     *others, _ = arguments
     return replay_events(*others, 1)

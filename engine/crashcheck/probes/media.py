@@ -86,7 +86,10 @@ class PlainMedium:
         self.lost = self.holds = False
 
     def write(self, address: int, content: bytes, device: bool, writer: int) -> None:
-        """Write bytes, by the host or by near-data logic, or by a GPU, whose writes are not at once for the host."""
+        """Write bytes, by the host, by near-data logic or by a GPU.
+
+        The host cannot tell when a GPU's writes have arrived, so they are never at once.
+        """
         self.volatile[address : address + len(content)] = content
         awaits_flush = not device and not (self.rule.at_once and writer)
         (self.stores if awaits_flush else self.draining).append((address, content, device, writer))
@@ -145,7 +148,10 @@ class PlainMedium:
         return list(queues.values())
 
     def queue(self, address: int, device: bool, writer: int) -> tuple[str, int, int]:
-        """Return the queue of a word; a line and a word have one for all writers."""
+        """Return the queue of a word.
+
+        Lines and words have one for all writers.
+        """
         kind = self.rule.device if device else self.rule.host
         numbers = {"line": (address // LINE, 0), "word": (address // 8, 0), "one": (0, writer)}
         return kind, *numbers.get(kind, (address // INTERLEAVE % CONTROLLERS, writer))

@@ -28,7 +28,7 @@ Operation = tuple[str, int, Any]
 
 
 class OperationList(FunctionalMedia):
-    """A medium that notes its writes, flushes and fences, and which of several GPUs makes them."""
+    """A medium that notes its writes, flushes and fences, and their GPU."""
 
     def __init__(self, nbytes: int) -> None:
         super().__init__(nbytes)
@@ -36,7 +36,7 @@ class OperationList(FunctionalMedia):
         self._by = ""
 
     def port(self, gpu: int) -> Media:
-        """Return a medium with the same content, and the same notes with the number of the GPU."""
+        """Return the medium as a GPU writes it, whose number is in the notes."""
         port = OperationList(0)
         port.durable, port.operations, port._by = self.durable, self.operations, f" by GPU {gpu}"
         return port
