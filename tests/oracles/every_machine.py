@@ -80,9 +80,9 @@ def _built(base: Scenario, system: str, space: Space, states: Sequence[str]) -> 
 
 
 def _has_whole_boards(settled: Settled) -> bool:
-    """Return whether each place of a chassis with SXM or OAM GPUs has a GPU that trains."""
+    """Return whether each place of a chassis with SXM or OAM GPUs has a GPU that trains; a slice of a GPU counts alone."""
     machine = settled.scenario.machine
-    if "gpu" not in settled.system.devices or form("gpu", machine.gpu) not in ("SXM", "OAM"):
+    if "gpu" not in settled.system.devices or form("gpu", machine.gpu) not in ("SXM", "OAM") or "-mig-" in machine.gpu:
         return True
     places = part_content("chassis", machine.chassis or "")["GPU-places"]["value"]
     return machine.num_gpus % places == 0 and (machine.gpus_per_node == places or machine.num_gpus == places)
