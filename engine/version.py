@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-MODEL = "0.23"
+MODEL = "0.24"
 LINK = 10
 CODE_SUFFIXES = (".py", ".toml", ".json", ".csv")  # files that results can depend on, unlike caches and finished studies
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed

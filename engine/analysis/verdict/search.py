@@ -12,7 +12,7 @@ from typing import Any
 
 from .aim import CANNOT_RUN, Aim, Rank
 from .candidates import CandidateEstimate, Candidates, Setting
-from .space import GPUS, GPUS_PER_NODE, SHAPE, SHARDING, Stops
+from .space import GPUS, GPUS_PER_NODE, HOST, SHAPE, SHARDING, Stops
 from .stacks import Stack
 
 NUM_STARTS = 3  # shapes from which knobs are moved
@@ -34,7 +34,15 @@ def best_candidate(
 
     setting = search(stops, ranks, starts, near_settings)
     (candidate,) = candidates.estimate(stack, [setting])
-    return setting, candidate._replace(problem=candidates.refusal(stack, setting)) if candidate.problem else candidate
+    if candidate.problem:
+        candidate = candidate._replace(problem=_shortest_refusal(candidates, stack, stops, setting))
+    return setting, candidate
+
+
+def _shortest_refusal(candidates: Candidates, stack: Stack, stops: Stops, setting: Setting) -> str:
+    """Return why a stack cannot run, on the host for which the fewest reasons are left."""
+    on_hosts = [_change_stops(setting, **{HOST: host}) for host in stops.get(HOST, ())] or [setting]
+    return min((candidates.refusal(stack, on_host) for on_host in on_hosts), key=lambda refusal: refusal.count("; "))
 
 
 def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
