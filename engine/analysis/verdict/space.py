@@ -125,7 +125,7 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
     whole: Mapping[str, Callable[[Any], bool]] = {
         GPU: lambda gpu: bool(boards[gpu]),
         GPUS: lambda number: any(number % size == 0 for size in sizes),
-        GPUS_PER_NODE: lambda number: 1 in sizes or number in sizes,
+        GPUS_PER_NODE: lambda number: 1 in sizes or any(min(number, count) in sizes for count in counts),
     }
     kept = {knob: tuple(stop for stop in values if knob not in whole or whole[knob](stop)) for knob, values in stops.items()}
     return {**stops, GPU: ()} if not kept[GPU] else kept
