@@ -16,10 +16,11 @@ from .moves import is_flat
 from .strips import Strip
 
 MOST_KNOBS = 5
+GPUS = "machine.num_gpus"
 # What a system without persistent memory has to set, the strongest first.
 OTHER_KNOBS = (
     "policy.cache_load_factor",
-    "machine.num_gpus",
+    GPUS,
     "machine.pcie_bandwidth_GBps",
     "machine.network_bandwidth_GBps",
     "machine.num_ssds",
@@ -42,10 +43,11 @@ class FrontKnobs(NamedTuple):
 def front_knobs(scenario: Scenario, added: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the knobs whose strips a page looks at, those `added` last.
 
-    They are the main knobs that the system reads, relaxed lookup, and others up to five in all.
+    They are the main knobs that the system reads, relaxed lookup, the GPUs of a system of one node, and others up to five in all.
     """
     main = [path for path in _main_knobs(scenario) if is_read(scenario, path)]
-    others = [path for path in OTHER_KNOBS if is_read(scenario, path)]
+    main += [GPUS] * system_in_force(scenario).one_node
+    others = [path for path in OTHER_KNOBS if path not in main and is_read(scenario, path)]
     return tuple(dict.fromkeys((*main, *others[: max(MOST_KNOBS - len(main), 0)], *added)))
 
 
@@ -69,7 +71,7 @@ def is_read(scenario: Scenario, path: str) -> bool:
         return "near-data" in system.devices
     if path == "policy.cache_load_factor":
         return system.cache is not None
-    if path == "machine.num_gpus":
+    if path == GPUS:
         return system.can_use_many_gpus
     owners = readers(path)
     return not owners or bool({*owners} & {*device_names(scenario.system, scenario.machine)})

@@ -84,8 +84,9 @@ def test_a_link_leads_to_a_sweep_over_the_same_systems():
 
 
 def test_systems_that_cannot_run_are_told_with_the_remedy_and_the_rest_is_drawn():
-    app = opened(preset="hotline-kaggle", axis="system:cxl,hotline")
-    assert "Cannot run: CXL. GPUs 4 is not possible: CXL trains on one GPU; set it to 1." in text(app.caption)
+    app = opened(preset="hotline-kaggle", machine__num_gpus="16", axis="system:cxl,hotline")
+    sentence = "Cannot run: CXL. GPUs 16 is not possible: CXL trains on one node of up to 8 GPUs; set it to 8 or less."
+    assert sentence in text(app.caption)
     assert tuple(app.dataframe[0].value["Training system"]) == ("Hotline",) and "the only system of 2 that can run" in text(
         app.markdown
     )
