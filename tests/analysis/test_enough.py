@@ -223,8 +223,8 @@ def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():
 
 
 def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
-    scenario = with_values(preset("torchrec-terabyte").scenario, {})
-    with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
+    scenario = with_values(preset("torchrec-terabyte").scenario, {"machine.num_gpus": 16})
+    with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=16"):
         make_question(scenario, baseline_of(scenario, "dram"), Target(0.1))
     answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
     assert answer.cheapest.meets and answer_sentences(answer, bands(answer, 4)).cheapest.startswith(

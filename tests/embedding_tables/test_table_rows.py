@@ -151,7 +151,7 @@ def test_each_table_says_in_which_memory_it_lies():
 
 
 def test_what_cannot_run_has_no_rows():
-    s = with_values(TINY, {"system": "cxl", "machine.num_gpus": 8})
+    s = with_values(TINY, {"system": "cxl", "machine.num_gpus": 16})
     result, rows = rows_of(s)
     assert not result.ran and rows == () and times_note(result) == ""
 

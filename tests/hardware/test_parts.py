@@ -1,11 +1,12 @@
 """Parts: does each device say which knobs it reads, and does each constant in use stand beside one?"""
 
+from engine.hardware.device import readers
 from engine.hardware.hosts import LAYERS
 from engine.registry import all_variants, load_variant, variant_names
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, is_sequential, with_values
-from engine.systems.system import constants, powered_devices, readers
+from engine.systems.system import constants, powered_devices
 from tests.cases import each
 from tests.machines import TINY
 

@@ -78,7 +78,7 @@ def test_a_run_that_never_gets_past_its_first_batch_has_trained_for_nothing():
 @pytest.mark.parametrize("answer", [simulate, estimate])
 def test_passes_without_a_data_file_are_said_to_have_no_effect(answer):
     assert any("run.passes=2" in warning for warning in answer(tiny(**{"run.passes": 2})).warnings)
-    assert answer(tiny()).warnings == ()
+    assert not any("run.passes" in warning for warning in answer(tiny()).warnings)
 
 
 def test_home_writes_that_lookups_interrupt_are_done_evenly_between_their_start_and_their_end():

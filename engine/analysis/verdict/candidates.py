@@ -5,6 +5,7 @@ The candidates of one request are estimated in one call, and each candidate only
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from ...systems.buildable.contents import short
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
-from .space import GPUS, GPUS_PER_NODE
+from .space import GPU, GPUS, GPUS_PER_NODE
 from .stacks import LAYERS, SoftwareChoice, Stack, fixed_knobs, layer_precisions
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
@@ -90,7 +91,7 @@ class Candidates:
 
     def estimate(self, stack: Stack, settings: Iterable[Setting]) -> list[CandidateEstimate]:
         """Return estimates of a stack's candidates in order; new ones are computed together."""
-        limited_settings = [_limit_node_gpus(setting) for setting in settings]
+        limited_settings = [self._limit_node_gpus(setting) for setting in settings]
         new_settings = [setting for setting in dict.fromkeys(limited_settings) if (stack, setting) not in self.estimates]
         scenarios = [self._in_chassis(stack, setting) for setting in new_settings]
         points = design_points(scenario for scenario in scenarios if isinstance(scenario, Scenario))
@@ -100,6 +101,11 @@ class Candidates:
             for setting, estimated in zip(new_settings, candidate_estimates(points_or_problems), strict=True)
         )
         return [self.estimates[stack, setting].at_prices(self.prices) for setting in limited_settings]
+
+    @cached_property
+    def _allowed_chassis(self) -> tuple[str, ...]:
+        """The chassis that candidates may have."""
+        return self.allowed_parts.parts_of_knob("chassis")
 
     def known(self, stack: Stack) -> Iterator[tuple[Setting, CandidateEstimate]]:
         """Yield each setting of a stack that was estimated, with its estimate."""
@@ -181,6 +187,14 @@ class Candidates:
             usable = sorted(allowed, key=lambda name: EVERY_CHASSIS[name].gpus.value)[-1:]
         return sorted(usable, key=lambda name: _paid(machine, name))
 
+    def _limit_node_gpus(self, setting: Setting) -> Setting:
+        """Return a setting whose GPUs of a node are at most its GPUs, and at most the places of the largest chassis."""
+        stops = dict(setting)
+        if GPUS_PER_NODE not in stops or not (number := stops.get(GPUS)):
+            return setting
+        most = min(number, _most_places(self._allowed_chassis, stops.get(GPU, self.base.machine.gpu)) or number)
+        return tuple((knob, min(stop, most) if knob == GPUS_PER_NODE else stop) for knob, stop in setting)
+
     def _forbidden(self, settled: Settled) -> list[str]:
         """Return a sentence for each part of a machine that is not allowed."""
         states = states_of(settled)
@@ -191,10 +205,10 @@ class Candidates:
         ]
 
 
-def _limit_node_gpus(setting: Setting) -> Setting:
-    """Return a setting whose GPUs of a node are at most its GPUs."""
-    number = dict(setting).get(GPUS)
-    return tuple((knob, min(stop, number) if knob == GPUS_PER_NODE and number else stop) for knob, stop in setting)
+@lru_cache(maxsize=256)
+def _most_places(chassis: tuple[str, ...], gpu: str) -> int:
+    """Return the most places for a GPU in one of some chassis; 0 for a GPU that none of them takes."""
+    return max((round(EVERY_CHASSIS[name].gpus.value) for name in chassis if takes_gpu(name, gpu)), default=0)
 
 
 def _chassis_fits(name: str, gpus: int, sockets: float, gpu: str) -> bool:

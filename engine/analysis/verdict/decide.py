@@ -14,7 +14,6 @@ from ...core.part_files.supply import Delivery
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
-from ...hardware.devices.chassis import sold_on_boards
 from ...hardware.money.bill import BillItem
 from ...hardware.money.prices import unpriced_sentences
 from ...registry import load_variant
@@ -31,7 +30,7 @@ from .protected import PROTECTION, CandidateProtection, has_fault_rate, protecti
 from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protected
 from .question import VerdictQuestion
 from .search import NUM_STARTS, best_candidate, search
-from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, on_whole_boards, quick_stops, space_of
+from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, boards_in, on_whole_boards, quick_stops, space_of
 from .stacks import Stack, stacks
 
 OWN_MACHINE_KNOBS = (HOST, GPUS_PER_NODE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
@@ -265,7 +264,7 @@ class SystemSearch:
         stops = {knob: values for knob, values in self.space[stack].items() if knob != CHASSIS}
         missing_knob = next((knob for knob, values in stops.items() if not values), None)
         if missing_knob:
-            return _refused_row(stack, CandidateEstimate(problem=self._no_part_sentence(missing_knob, stack.system)))
+            return _refused_row(stack, CandidateEstimate(problem=self._no_part_sentence(missing_knob)))
         near_settings = [self.found[stack]] if stack in self.found else []
         searched, starts = (quick_stops(stops), 1) if quickly else (stops, NUM_STARTS)
         setting, candidate = best_candidate(self.candidates, self.aim, stack, searched, starts, near_settings)
@@ -292,14 +291,14 @@ class SystemSearch:
         ]
         return min(ranked, key=lambda one: one[0], default=(0.0, setting))[1]
 
-    def _no_part_sentence(self, knob: str, system: str) -> str:
-        """Return the sentence for a knob without any allowed part for a system."""
+    def _no_part_sentence(self, knob: str) -> str:
+        """Return the sentence for a knob without any allowed part."""
         if knob == GPU and self.unpriced and {*self.unpriced} == {*self.question.allowed.parts_of_knob("gpu")}:
             names, example = " and ".join(self.unpriced), self.unpriced[0]
             return f"No price is published of {names}; a quote gives one: machine.quotes=gpu/{example}:USD."
-        gpus = self.question.allowed.parts_of_knob("gpu")
-        if knob == GPU and gpus and all(map(sold_on_boards, gpus)) and not load_variant("systems", system).can_use_many_gpus:
-            return "It trains on one GPU, and SXM and OAM GPUs are sold on whole boards; allow a PCIe card."
+        gpus, chassis = (self.question.allowed.parts_of_knob(kind) for kind in ("gpu", "chassis"))
+        if knob == GPU and gpus and not any(boards_in(gpu, chassis) for gpu in gpus):
+            return f"No allowed chassis has a board with {' or '.join(gpus)}, sold on whole boards; allow another chassis."
         return f"None of the allowed parts is a {KNOBS[knob].label} that this system can use; allow more parts."
 
     def _row(self, stack: Stack, setting: Setting, guard: CandidateProtection) -> SystemRow:

@@ -120,7 +120,7 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
     if GPU not in stops:
         return stops
     counts, chassis = stops.get(GPUS, (1,)), allowed.parts_of_knob("chassis")
-    boards = {gpu: [size for size in _boards(gpu, chassis) if any(n % size == 0 for n in counts)] for gpu in stops[GPU]}
+    boards = {gpu: [size for size in boards_in(gpu, chassis) if any(n % size == 0 for n in counts)] for gpu in stops[GPU]}
     sizes = {size for board in boards.values() for size in board}
     whole: Mapping[str, Callable[[Any], bool]] = {
         GPU: lambda gpu: bool(boards[gpu]),
@@ -131,7 +131,7 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
     return {**stops, GPU: ()} if not kept[GPU] else kept
 
 
-def _boards(gpu: str, chassis: Iterable[str]) -> tuple[int, ...]:
+def boards_in(gpu: str, chassis: Iterable[str]) -> tuple[int, ...]:
     """Return the sizes of a GPU's boards in some chassis; (1,) for a GPU that is sold singly."""
     if not sold_on_boards(gpu):
         return (1,)

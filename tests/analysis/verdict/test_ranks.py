@@ -270,7 +270,16 @@ def test_host_memory_with_rows_in_hbm_is_a_family_of_its_own(machine: Any, famil
 )
 def test_a_node_has_no_more_gpus_than_there_are(gpus: int | None, in_node: int) -> None:
     number = ((GPUS, gpus),) if gpus else ()
-    assert candidates._limit_node_gpus((*number, (GPUS_PER_NODE, 8))) == (*number, (GPUS_PER_NODE, in_node))
+    limit = candidates.Candidates(preset("tiny").scenario, AllowedParts())._limit_node_gpus
+    assert limit((*number, (GPUS_PER_NODE, 8))) == (*number, (GPUS_PER_NODE, in_node))
+
+
+@each(("gpu", "in_node"), [("h100-pcie", 4), ("h100-sxm", 8), ("gb200", 8)])
+def test_a_node_has_no_more_gpus_than_the_largest_chassis_has_places_for(gpu: str, in_node: int) -> None:
+    """Else no shape of cards in nodes of eight could be built, and none would be a start of the search."""
+    setting = ((GPU, gpu), (GPUS, 16), (GPUS_PER_NODE, 8))
+    limited = candidates.Candidates(preset("tiny").scenario, AllowedParts())._limit_node_gpus(setting)
+    assert limited == (*setting[:2], (GPUS_PER_NODE, in_node))
 
 
 def test_a_chassis_has_places_for_gpus_of_their_form_and_sockets() -> None:

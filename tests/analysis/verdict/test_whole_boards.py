@@ -56,11 +56,20 @@ def test_no_candidate_leaves_a_gpu_of_a_board_without_work(prices: str, objectiv
     assert all(item.spare == 0 for row in rows for item in row.bill) and any(row.scenario for row in rows)
 
 
-def test_a_system_on_one_gpu_has_pcie_cards_alone_and_says_so_without_one() -> None:
-    row = SystemSearch(asked(), ("cxl",)).row(Stack("cxl", "", "lean"))
-    assert row.scenario is not None and row.scenario.machine.gpu == "h100-pcie"
-    (none,) = decide(asked(parts="gpu=h200,host=amx-2023"), ("cxl",)).rows
-    assert none.reason == "It trains on one GPU, and SXM and OAM GPUs are sold on whole boards; allow a PCIe card."
+@each("system", ["dram", "cached-embedding"])
+def test_systems_of_one_node_stand_on_whole_boards_too(system: str) -> None:
+    """So that memory behind CXL meets its rivals on the machines that people buy; never on more than one of them."""
+    row = SystemSearch(asked(parts="gpu=h200,host=amx-2023,chassis=gpu-8-sxm,expander=on-sale"), (system,)).row(
+        Stack(system, "", "lean")
+    )
+    assert row.scenario is not None and row.scenario.machine.num_gpus == 8, row.reason
+    counts = SystemSearch(asked(), (system,)).space[Stack(system, "", "lean")]["machine.num_gpus"]
+    assert {*counts} == {1, 2, 4, 8}
+
+
+def test_gpus_whose_boards_fit_no_allowed_chassis_are_told() -> None:
+    (none,) = decide(asked(parts="gpu=h200,host=amx-2023,chassis=two-socket"), ("dram",)).rows
+    assert none.reason == "No allowed chassis has a board with h200, sold on whole boards; allow another chassis."
 
 
 @each(
