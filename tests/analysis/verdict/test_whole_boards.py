@@ -59,9 +59,7 @@ def test_no_candidate_leaves_a_gpu_of_a_board_without_work(prices: str, objectiv
 @each("system", ["dram", "cached-embedding"])
 def test_systems_of_one_node_stand_on_whole_boards_too(system: str) -> None:
     """So that memory behind CXL meets its rivals on the machines that people buy; never on more than one of them."""
-    row = SystemSearch(asked(parts="gpu=h200,host=amx-2023,chassis=gpu-8-sxm"), (system,)).row(
-        Stack(system, "", "lean")
-    )
+    row = SystemSearch(asked(parts="gpu=h200,host=amx-2023,chassis=gpu-8-sxm"), (system,)).row(Stack(system, "", "lean"))
     assert row.scenario is not None and row.scenario.machine.num_gpus == 8, row.reason
     counts = SystemSearch(asked(), (system,)).space[Stack(system, "", "lean")]["machine.num_gpus"]
     assert {*counts} == {1, 2, 4, 8}
