@@ -62,6 +62,13 @@ def test_a_superchip_has_a_link_of_its_own_and_a_slice_a_part_of_its_gpus_port()
     assert slices == pytest.approx([26 / 7, 3 * 26 / 7], rel=0.01)
 
 
+@each(("gpus", "fills"), [(1, True), (2, True), (4, False), (8, False)])
+def test_links_of_a_pool_fill_the_ports_of_all_gpus_only_if_they_are_as_fast_together(gpus, fills):
+    """Four links have 103 GB/s and a port 52, so the ports of four GPUs leave room for other transfers."""
+    settled = settle(asked(**{"machine.num_gpus": gpus}))
+    assert ("cxl" in settled.wires.filling) == fills
+
+
 def test_each_kind_of_transfer_takes_its_bytes_at_the_port():
     one = {"machine.gpu": "h100-sxm"}
     assert port_seconds(Copy(52 * GB, handoffs=3), **one) == pytest.approx(1)
