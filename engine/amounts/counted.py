@@ -36,7 +36,7 @@ from ..workload.source import num_batches, shared_source
 from .expected import batch_row_sizes
 from .hot_rows import hot_set, hot_shares, popular_shares_counted
 from .kernel_groups import Groups, add_group_traffic, sum_by_group
-from .part_counts import gpu_row_counter, part_counter
+from .part_counts import gpu_rows, part_counter
 from .repeats import counted_repeats
 
 OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note finishes a batch; the function may raise Cancelled
@@ -96,10 +96,11 @@ def _near_data_amounts(s: Scenario, most_rows: float, file: Recording | None, on
     `most_rows` are the unique rows of the batch that has most of them.
     """
     amounts, room = dict[str, Floats](), scratchpad_rows(s, near_data=True)
+    if gpus_join(s):
+        counts = _rows_by_gpu(s, np.inf if room is None else room, file=file, on_progress=on_progress)
+        return dict(zip(("gpu_rows", "repeated_reads"), counts, strict=True))
     if room is not None and room < most_rows:
         (amounts["repeated_reads"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
-    if gpus_join(s):
-        (amounts["gpu_rows"],) = _rows_by_gpu(s, file=file, on_progress=on_progress)
     return amounts
 
 
@@ -237,11 +238,12 @@ def _repeated_lookups(s: Scenario, room: float, *, file: Recording | None, on_pr
 
 
 @remember_amounts
-def _rows_by_gpu(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
-    """Return (1, N) unique rows of each GPU's own samples, summed over the GPUs."""
-    batches, count = shared_source(s, file=file), gpu_row_counter(s)
-    counts = ((count(ids, batches.starts(n)),) for n, ids in enumerate(_ids(s, file)))
-    return _collect_amounts(1, counts, "counted rows by GPU of", on_progress)
+def _rows_by_gpu(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
+    """Return (2, N) unique rows of each GPU's own samples, summed over the GPUs; those that come again without room."""
+    batches, rows_of = shared_source(s, file=file), gpu_rows(s)
+    rows = (rows_of(ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
+    counts = ((len(gpu_row_ids), counted_repeats(gpu_row_ids, room)) for gpu_row_ids in rows)
+    return _collect_amounts(2, counts, "counted rows by GPU of", on_progress)
 
 
 @remember_amounts

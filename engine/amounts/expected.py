@@ -19,7 +19,7 @@ from ..systems.traffic import repeat_batch as repeated
 from ..workload.accesses import expected_accesses, unique_shares
 from ..workload.caching.expected_cache import NO_MOVES, expected_moves, hot_unique, missed_rows, popular_shares
 from .kernel_groups import add_group_traffic, sum_by_group
-from .repeats import expected_repeats
+from .repeats import expected_joins, expected_repeats
 
 RARE_MEAN = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
@@ -124,7 +124,8 @@ def expected_amounts(settled: Settled) -> Traffic:
     )
     rows = one_item(accesses.unique_rows.sum())
     room = scratchpad_rows(s, "near-data" in system.devices)
-    repeated_lookups = 0.0 if room is None or room >= rows[0] else expected_repeats(s, room)
+    repeats = expected_joins if gpus_join(s) else expected_repeats
+    repeated_lookups = 0.0 if room is None or room >= rows[0] else repeats(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
     cache_moves = NO_MOVES
     if cache:

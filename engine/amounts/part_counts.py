@@ -50,19 +50,19 @@ def part_counter(s: Scenario, parts: int, pieces: Pieces, weight: Weight = None)
     return count
 
 
-def gpu_row_counter(s: Scenario) -> Callable[[Ints, Ints | None], float]:
-    """Return a function that counts the unique rows of each GPU's own samples.
+def gpu_rows(s: Scenario) -> Callable[[Ints, Ints | None], Ints]:
+    """Return a function to the unique rows of each GPU's own samples.
 
-    The counts are summed over the GPUs. The function's arguments are the ids of a batch, and the positions in them where uneven
-    bags start; None for even bags. A GPU has as many neighbouring samples as the others, the last one perhaps fewer.
+    They are one GPU's after the other's. The function's arguments are the ids of a batch, and the positions in them where
+    uneven bags start; None for even bags. A GPU has as many neighbouring samples as the others, the last one perhaps fewer.
     """
     samples, num_rows = s.data.batch_size, int(offsets(s.model)[-1])
     gpu_samples, layout = ceil(samples / s.machine.num_gpus), bag_layout(s.model, samples)
     bag_sizes = np.diff(layout) // samples
     even = np.concatenate([np.repeat(np.arange(samples) // gpu_samples, size) for size in bag_sizes.tolist()])
 
-    def count(ids: Ints, starts: Ints | None) -> float:
+    def rows_of(ids: Ints, starts: Ints | None) -> Ints:
         gpus = even if starts is None else np.repeat(np.arange(len(starts) - 1) % samples // gpu_samples, np.diff(starts))
-        return float(len(np.unique(gpus * num_rows + ids)))
+        return np.unique(gpus * num_rows + ids) % num_rows
 
-    return count
+    return rows_of

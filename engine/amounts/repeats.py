@@ -3,6 +3,8 @@
 The indices of a batch are known before its rows are read, so the scratchpad keeps the rows that the batch uses most often.
 """
 
+from math import comb
+
 import numpy as np
 
 from ..core.arrays import Floats, Ints
@@ -31,6 +33,21 @@ def expected_repeats(s: Scenario, room: float) -> float:
         rows_by_uses[times] = rows @ chance
     frequent_rows = max(used_rows - rows_by_uses.sum(), 0.0)
     return _repeats_without_room(rows_by_uses, frequent_rows, uses - float(np.arange(MAX_USES + 1) @ rows_by_uses), room)
+
+
+@point_by_point
+def expected_joins(s: Scenario, room: float) -> float:
+    """Return the expected repeated gradients of rows without room, from further GPUs.
+
+    The scratchpad has room for `room` rows. Each GPU uses a row by chance, Poisson distributed; locality is left out.
+    """
+    kinds, gpus = table_kinds(s), s.machine.num_gpus
+    tables, lookups = table_spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
+    classes = np.diff(tables.start, append=len(tables.p))
+    used = -np.expm1(-np.repeat(lookups, classes) * tables.p / gpus)  # the chance that a GPU uses a row
+    rows = np.repeat(kinds.table_counts, classes) * tables.rows
+    rows_by_gpus = np.array([rows @ (comb(gpus, n) * used**n * (1 - used) ** (gpus - n)) for n in range(gpus + 1)])
+    return _repeats_without_room(rows_by_gpus, 0.0, 0.0, room)
 
 
 def counted_repeats(ids: Ints, room: float) -> float:

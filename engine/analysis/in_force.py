@@ -299,7 +299,7 @@ AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     GRADE: lambda s: AutomaticValue(str(part_content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
     CARD: lambda s: AutomaticValue(None, "no card; link and channels are as their knobs say"),
     CHASSIS: lambda s: AutomaticValue(
-        sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"
+        sized_scenario(s).machine.chassis, "the smallest of two sockets with places, or boards, for a node's GPUs"
     ),
     DRIVES: lambda s: AutomaticValue(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
     THREADS: lambda s: AutomaticValue(RESOLVED_VALUES[THREADS](s), f"the physical cores of host {s.machine.host}"),

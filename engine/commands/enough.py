@@ -19,10 +19,11 @@ from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import SmallestMachines, find_smallest
 from ..analysis.verdict.report.bill import bill_content
 from ..core import figures
+from ..errors import BadInput
 from ..hardware.money.prices import unpriced_sentences
 from ..insight.knobs.strips import Strip, strips
 from ..insight.running_costs import assumptions, bill_of, electricity_unit, price_unit, running_cost_unit, running_costs
-from ..registry import variant_names
+from ..registry import load_variant, variant_names
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.scenario import KNOBS, Scenario
@@ -104,6 +105,8 @@ def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
         return cache_for(s, arguments.hit_rate / 100)
     if arguments.hbm_GiB is not None:
         return cache_of_size(s, arguments.hbm_GiB * GiB)
+    if arguments.nodes is not None and arguments.nodes > 1 and load_variant("systems", s.system).one_node:
+        raise BadInput(f"--nodes={arguments.nodes} is not possible: system={s.system} trains on one node; write --nodes 1.")
     return None if arguments.nodes is None else cache_of_size(s, hbm_room(s, arguments.nodes))
 
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from ..core.arrays import Flags, Floats
 from ..core.memo import memoised
-from ..registry import load_variant
 from ..scenario.scenario import Scenario, per_table
 from ..workload.accesses import expected_accesses
 from ..workload.row_spread import spreads
 from .exchange.crossing import NO_CROSSING, Crossing, even_crossing, index_crossing, vector_crossing
 from .exchange.fullest import sender_bytes
+from .exchange.owners import has_owners, is_pool, owner_crossings
 from .exchange.replicas import NO_REPLICAS, choose_replicas
 from .exchange.sent import index_bytes, sent_bytes, sent_pieces, vector_nbytes
-from .parts import EVEN_SHARES, KINDS, TableUnits, Units, is_pool, kind_of, memories, rows_reach_gpus, table_seconds, table_units
+from .parts import EVEN_SHARES, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
 from .sharding import (
@@ -171,7 +171,7 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     Gradients of the vectors are as large. The lengths of uneven bags are spread like the indices.
     """
     if is_pool(system):
-        return _owner_crossings(s) if s.machine.num_gpus > 1 and rows_reach_gpus(s, system) else (NO_CROSSING, NO_CROSSING)
+        return owner_crossings(s) if has_owners(s, system) else (NO_CROSSING, NO_CROSSING)
     kind, vector, index = kind_of(system), vector_nbytes(s), index_bytes(s)
     if balance:
         crossings = (
@@ -187,17 +187,6 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     cards, hosts = (kind.network_cards(s), kind.hosts) if kind else (1, False)
     pooled, indices_sent = (crossing._replace(network=crossing.network / cards, hosts=hosts) for crossing in crossings)
     return pooled, indices_sent
-
-
-def _owner_crossings(s: Scenario) -> tuple[Crossing, Crossing]:
-    """Return the exchange of GPUs that each own an equal share of the rows of one pool.
-
-    As with tables divided by rows, each sends partial sums of the vectors of all samples.
-    """
-    gpus = KINDS["gpus"].parts(s, load_variant("systems", s.system))
-    by_rows = plan_over_runs([tuple(range(gpus.number))], np.zeros(s.model.num_tables, dtype=np.int64))
-    indices = even_crossing(gpus, index_bytes(s) * float(expected_accesses(s).lookups.sum()))
-    return vector_crossing(gpus, sent_pieces(s, by_rows), vector_nbytes(s)), indices
 
 
 def _far_skews(balance: Balance) -> FarSkews:

@@ -285,16 +285,6 @@ def kind_of(system: System) -> Kind | None:
     return KINDS[system.parts_kind] if system.parts_kind else None
 
 
-def is_pool(system: System) -> bool:
-    """Return whether tables lie once, in a memory that all GPUs share."""
-    return system.one_node and system.parts_kind in ("", "modules")
-
-
-def rows_reach_gpus(s: Scenario, system: System) -> bool:
-    """Return whether GPUs read rows of a pool themselves."""
-    return "near-data" in system.devices and not s.machine.near_data_compute
-
-
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
     """Return the memories of parts: name, bytes needed, bytes of room, parts that share it."""
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB

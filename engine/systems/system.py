@@ -12,6 +12,7 @@ from ..core.memo import memoised
 from ..core.row_sizes import RowBytes
 from ..errors import BadKnob
 from ..hardware.device import Device, DeviceKind, combine_copies, gpus_in_node, name_of
+from ..hardware.devices.card_link import has_card_link
 from ..hardware.devices.chassis import automatic_chassis
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
@@ -35,6 +36,7 @@ ATTENTION_CONSTANTS = frozenset(  # only layers over histories read them
         *(f"gpu.{name}-share-of-peak" for name in ("attention", "fused-attention-forward", "fused-attention-backward")),
     )
 )
+OPTIONAL = "near-data", "network", CARD_LINK, "wall"  # devices that a machine may lack
 LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
@@ -320,16 +322,15 @@ def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
 
     With `machine.all_powered`, these are the devices of all systems of its family. One GPU has nothing that connects GPUs.
     """
-    wall = machine.energy_level != "device"
-    return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.num_gpus > 1, wall)
+    there = machine.near_data_compute, machine.num_gpus > 1, has_card_link(machine), machine.energy_level != "device"
+    return _powered_names(system, machine.all_powered, there)
 
 
 @cache
-def _powered_names(system: str, all_powered: bool, near_data: bool, many_gpus: bool, wall: bool) -> tuple[str, ...]:
-    """Return the names of the devices of a system or, with `all_powered`, of its family."""
-    system_spec = load_variant("systems", system)
-    is_networked = many_gpus or "gpu" not in system_spec.devices or "remote" in system_spec.devices
-    optional_devices = {"near-data": near_data, "wall": wall, "network": is_networked, CARD_LINK: many_gpus}
+def _powered_names(system: str, all_powered: bool, there: tuple[bool, ...]) -> tuple[str, ...]:
+    """Return the names of the devices of a system or, with `all_powered`, of its family; `there` says which of OPTIONAL."""
+    system_spec, optional_devices = load_variant("systems", system), dict(zip(OPTIONAL, there, strict=True))
+    optional_devices["network"] |= "gpu" not in system_spec.devices or "remote" in system_spec.devices
     names = _bench(system_spec) if all_powered else (*_devices(system_spec), "wall")
     return tuple(name for name in names if optional_devices.get(name, True))
 

@@ -12,6 +12,7 @@ FREE = {
     ("pmem", "HomeWrites"): "the update paid for its write when it put the new rows into the volatile buffer",
     ("pcie", "Copy without bytes"): "a hand-off is a thread of the host that waits; no source says what one thread draws",
     ("dram", "Stream without bytes"): "a hand-off without bytes reads no host memory",
+    **{("card-link", kind): "the GPUs' links pay for the bytes" for kind in ("Copy", "Copy without bytes")},
     **{
         ("gpu-port", kind): "the link behind the port pays for both of its ends"
         for kind in ("Copy", "Copy without bytes", "Move")
@@ -22,6 +23,7 @@ FREE = {
 WITHOUT_IDLE_POWER = {
     "pcie": "both of its ends are in the idle power of host and GPU or card",
     "gpu-port": "its ends are in the idle power of GPU and host",
+    "card-link": "its ends are in the idle power of host and card",
     "chassis": "the prototype's host has its board in its idle power",
     "dram": "the prototype's host has its memory in its idle power",
 }

@@ -42,7 +42,8 @@ __all__ = ["shelf"]
 PRICE = Constant("price", 10, "USD/GB", 8, 16, "stated", "a list", year=2022)
 DATED = PRICE.with_years({2026: (14, 12, 30, "secondary", "a shop")})
 BOARD = (  # of which only an eight-GPU server has a GPU of one's own
-    "The machine has 8 × priceless, since SXM boards are sold whole, here in gpu-8-sxm: 1 trains, and 7 draw 105 W each at most."
+    "The machine has 8 × priceless, since SXM boards are sold whole, here in gpu-8-sxm: 1 trains, and 7 are idle, "
+    "counted at 105 W each."
 )
 KAGGLE = with_values(preset("optane-kaggle").scenario, {"machine.prices": "2026"})
 

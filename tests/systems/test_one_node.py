@@ -16,7 +16,9 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, ready_machine, settle
 from engine.schedule.timeline import timeline
+from engine.systems.exchange.fullest import sender_bytes
 from engine.systems.steps.recovery import recover
+from engine.systems.steps.repeated import updated_rows
 from engine.systems.system import RecoveryWork, device_names
 from engine.workload.source import shared_source
 from tests.cases import each
@@ -123,7 +125,7 @@ def test_the_cards_one_link_bounds_system_pcie_on_eight_gpus():
     rate = 52 * GB  # sixteen lanes of PCIe 5
     assert busy_seconds(m, work, Copy)["card-link"] == pytest.approx(copied / rate)
     assert estimate(asked("pcie", 8)).results[STEP] >= 1e3 * copied / rate
-    slow = asked("pcie", 8, **{"machine.assume": (("card-link.share-of-copy-rate", 0.02),)})
+    slow = asked("pcie", 8, **{"machine.assume": (("card-link.share-of-lanes", 0.02),)})
     assert estimate(slow).results[STEP] >= 5e4 * copied / rate > estimate(asked("pcie", 8)).results[STEP]
 
 
@@ -135,6 +137,17 @@ def test_a_recovery_from_a_card_loads_the_mlp_over_its_one_link():
     )
     assert found["card-link"] == pytest.approx(1e9 / (52 * GB)) and found["pcie"] < found["card-link"] / 2
     assert tasks["Gather MLP"].predecessors == ("Load MLP",)
+
+
+@each("gpu", ["h100-pcie", "a100-80", "a100-80-mig-1g", "v100", "gh200"])
+def test_a_cards_lanes_do_not_depend_on_the_gpu_and_a_superchip_alone_is_bound_by_them_too(gpu):
+    for gpus in (1, 8):
+        devices = ready_machine(asked("pcie", gpus, **{"machine.gpu": gpu, "machine.matrix_precision": "fp32"})).devices
+        assert ("card-link" in devices) == (gpus > 1 or gpu == "gh200")
+        assert "card-link" not in devices or devices["card-link"].rates == 52 * GB
+    few = {"machine.gpu": gpu, "machine.matrix_precision": "fp32", "machine.framework": "none", "data.batch_size": 16_384}
+    one, two = (estimate(asked("pcie", gpus, **few)).results[STEP] for gpus in (1, 2))
+    assert two <= 1.02 * one
 
 
 @each("gpus", [2, 4, 8])
@@ -184,11 +197,38 @@ def test_rows_that_each_gpu_has_summed_are_sent_by_each_and_joined_beside_the_me
         task, device = ("Backward hand-off", "pcie") if system == "pcie" else ("Embedding update", "cxl")
         sent[gpus] = total(work[task, device].nbytes)
         assert sent[gpus] == pytest.approx(total(t.gpu_rows) * 64 * 4)
-        passed = total(work["Embedding update", "near-data"].nbytes) - total(t.rows) * 64 * 4
+        passed = total(work["Embedding update", "near-data"].nbytes) - total(t.rows) * 64 * 4  # all rows have room
         assert passed == pytest.approx(0.0 if gpus == 1 else sent[8], abs=1)
     few = asked(system, 1, **{"data.batch_size": 4096 // 8})
     assert sent[8] == pytest.approx(8 * total(expected_traffic(settle(few), 1).rows) * 64 * 4)
     assert sent[1] < sent[8] < LOOKUPS * 64 * 4
+
+
+def test_rows_without_room_in_the_scratchpad_are_updated_once_for_each_gpu_that_sends_a_gradient():
+    """The expected numbers are near counted ones, and lie between those of no room and of room for all rows."""
+    knobs = {"system": "cxl-d", "machine.num_gpus": 4, "policy.row_dedup": "gpu", "machine.near_data_compute": True}
+    knobs |= {"run.batches": 20, "model.pooling": 8, "data.batch_size": 512}
+    updated = {}
+    for megabytes in (0.0, 0.005, 32.0):
+        settled = settle(with_values(TINY, {**knobs, "machine.near_data_scratchpad_MB": megabytes}))
+        for name, t in {"expected": expected_traffic(settled, 20), "counted": counted_traffic(settled)}.items():
+            updated[name, megabytes] = float(np.mean(updated_rows(settled.scenario, t)))
+            rows, sent = float(np.mean(t.rows)), float(np.mean(t.gpu_rows))
+            if megabytes != 0.005:
+                assert updated[name, megabytes] == pytest.approx(sent if not megabytes else rows, rel=0.01), (name, megabytes)
+        assert updated["expected", megabytes] == pytest.approx(updated["counted", megabytes], rel=0.03)
+    assert updated["counted", 32.0] < updated["counted", 0.005] < updated["counted", 0.0]
+
+
+@each("near", [True, False])
+def test_an_owner_has_memory_for_the_sums_and_gradients_of_all_other_samples(near):
+    """One of eight GPUs holds seven eighths of a batch's vectors for others, and their gradients."""
+    wide = {"model.num_tables": 300, "model.embedding_dim": 128, "model.bottom_mlp": (13, 128), "model.interaction": "concat"}
+    knobs = {**wide, "machine.near_data_compute": near, "data.batch_size": 262_144, "model.num_embeddings": 10_000}
+    settled = settle(asked("dram", 8, **knobs))
+    own = sender_bytes(settled.scenario, settled.system, None)[0]
+    assert own == pytest.approx(0.0 if near else 2 * 7 / 8 * 300 * 262_144 * 128 * 4)
+    assert bool(settled.problems) != near, settled.problems
 
 
 @each("lengths", ["fixed", "uneven"])

@@ -10,7 +10,6 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ...core.constants import Constant
-from ...core.figures import count
 from ...core.part_files.lists import owned_count
 from ...errors import BadKnob, EmberpoolError
 from ...estimates import averages_of_points, design_points
@@ -226,7 +225,7 @@ def _part_boards(settled: Settled) -> list[str]:
     machine = settled.scenario.machine
     if "gpu" not in settled.system.devices or (on_boards := gpus_on_boards(machine)) == machine.num_gpus:
         return []
-    return [f"{count(machine.num_gpus, 'GPU')} would train of {on_boards}: {short(machine.gpu)} is sold on whole boards."]
+    return [f"Only {machine.num_gpus} of {on_boards} {short(machine.gpu)} would train; they are sold on whole boards."]
 
 
 def _state_phrase(state: str) -> str:

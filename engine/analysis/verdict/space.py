@@ -132,7 +132,10 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
 
 
 def boards_in(gpu: str, chassis: Iterable[str]) -> tuple[int, ...]:
-    """Return the sizes of a GPU's boards in some chassis; (1,) for a GPU that is sold singly."""
+    """Return the sizes of a GPU's boards in some chassis.
+
+    They are (1,) for a GPU that is sold singly.
+    """
     if not sold_on_boards(gpu):
         return (1,)
     return tuple(round(EVERY_CHASSIS[name].gpus.value) for name in chassis if takes_gpu(name, gpu))

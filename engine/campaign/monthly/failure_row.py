@@ -124,8 +124,8 @@ def _replica_knobs(scenario: Scenario, system: System, row: FailureRow) -> Mappi
     """Return the knobs of replicas of one node each, of a row's size; raises BadKnob for more GPUs than a node has."""
     if row.gpus > MOST_PLACES:
         raise BadKnob(
-            f"{system.title} trains on one node of up to {count(MOST_PLACES, 'GPU')}: {_shape(row)} are not possible. Take a "
-            f"system below that can have them, or write {MOST_PLACES} GPUs."
+            f"{system.title} trains on one node of up to {count(MOST_PLACES, 'GPU')} and cannot have {_shape(row)}. Take a "
+            f"system below that can, or write {MOST_PLACES} GPUs."
         )
     gpus_per_node = max(row.gpus, scenario.machine.gpus_per_node)
     return {"machine.num_gpus": row.gpus, "machine.gpus_per_node": gpus_per_node, "faults.machines": row.nodes}

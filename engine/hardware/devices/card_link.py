@@ -1,12 +1,13 @@
 """Link of a memory card: the lanes by which all GPUs reach it.
 
-A GPU's own link carries its part of a batch, and the card's link carries all parts. A single GPU needs no such device, as its own
-link is no faster.
+A GPU's own link carries its part of a batch, and the 16 lanes of the card carry all parts. The link of a single GPU on PCIe is no
+faster, so that it needs no such device; that of a superchip is.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...core import catalog
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.part_files.tables import quantity
@@ -14,7 +15,10 @@ from ...core.work import Copy
 from ...scenario.machine import MachineKnobs
 from ...units import GB
 from ..device import Cost, Device, DeviceKind, assumed_part, fields_of
-from .gpu_port import copy_rate, host_port
+from .gpu import ACCELERATORS
+from .gpu_port import host_port
+
+SUPERCHIP = "superchip"
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,20 @@ class CardEnd:
     """The card's end of its link."""
 
     share: Constant = quantity(
-        "share of copy rate",
-        "of a GPU's",
-        default=Constant("", 1, "", 0.8, 1, "unsourced", "16 lanes like a GPU's, whose controller may sustain less"),
+        "share of lanes",
+        "of the host's",
+        default=Constant("", 1, "", 0.5, 1, "unsourced", "16 lanes of the host's generation; a card may be a generation older"),
     )
 
 
 CARD_END = CardEnd()
 SECONDS: Mapping[type, Cost] = {Copy: lambda bytes_per_second, work: work.nbytes / bytes_per_second}
+
+
+def has_card_link(machine: MachineKnobs) -> bool:
+    """Return whether GPUs together may copy faster than a card's lanes."""
+    gpu = machine.gpu
+    return machine.num_gpus > 1 or (gpu in ACCELERATORS and catalog.form("gpu", gpu) == SUPERCHIP)
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -38,7 +48,7 @@ def build(machine: MachineKnobs) -> Device:
     It draws no power of its own: the GPUs' links pay for the bytes.
     """
     card = assumed_part(machine, "card-link", CARD_END)
-    rate = card.share.value * min(copy_rate(machine), host_port(machine))
+    rate = card.share.value * host_port(machine)
     return Device(
         name="card-link",
         title=f"Link of the memory card, {figure(rate, 'GB/s')} each way",
@@ -49,9 +59,4 @@ def build(machine: MachineKnobs) -> Device:
     )
 
 
-DEVICE = DeviceKind(
-    "Link of a memory card",
-    build,
-    lambda: {"": fields_of(CARD_END)},
-    knob_names=("gpu", "host", "pcie_bandwidth_GBps"),
-)
+DEVICE = DeviceKind("Link of a memory card", build, lambda: {"": fields_of(CARD_END)}, knob_names=("host",))

@@ -13,12 +13,12 @@ from ...core.part_files.known import DIGEST_SEPARATOR
 from ...core.part_files.lists import owns
 from ...hardware.device import Device, expanders, nodes
 from ...hardware.devices import gatherer, remote
-from ...hardware.devices.chassis import DEFAULT_CHASSIS, bought_gpus, chassis_in_node, gpu_form
+from ...hardware.devices.chassis import DEFAULT_CHASSIS, bought_gpus, chassis_in_node, gpu_form, sold_on_boards, takes_gpu
 from ...hardware.devices.dram import grade_name, host_dimms
 from ...hardware.devices.expander_dram import expander_dimms
 from ...hardware.devices.gpu import REPLAYS
 from ...hardware.devices.pmem import modules, own_link
-from ...scenario.machine import MachineKnobs
+from ...scenario.machine import RECORDED, MachineKnobs
 from ..system import Settled, device_names, machine_around
 
 GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs describe them
@@ -75,15 +75,22 @@ def states_of(settled: Settled) -> Mapping[str, str]:
 
 
 def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
-    """Return a sentence on a machine's GPUs that do not train; () without them."""
-    bought = bought_gpus(machine) if "gpu" in devices else machine.num_gpus
-    if (spares := bought - machine.num_gpus) <= 0:
+    """Return a sentence on GPUs that do not train, or lack a board.
+
+    Return () without such GPUs.
+    """
+    if "gpu" not in devices:
         return ()
     gpu, chassis, watts = short(machine.gpu), short(machine.chassis or DEFAULT_CHASSIS), devices["gpu"].spare_watts
+    if machine.prices != RECORDED and sold_on_boards(machine.gpu) and not takes_gpu(machine.chassis or "", machine.gpu):
+        return (f"No board of {chassis} has {gpu}, so this machine cannot be bought; its price is of the GPUs that train.",)
+    bought = bought_gpus(machine)
+    if (spares := bought - machine.num_gpus) <= 0:
+        return ()
     return (
         f"The machine has {figures.count(bought)} × {gpu}, since {gpu_form(machine.gpu)} boards are sold whole, here in "
         f"{chassis}: {figures.count(machine.num_gpus)} train{'s' * (machine.num_gpus == 1)}, and {figures.count(spares)} "
-        f"draw{'s' * (spares == 1)} {figures.figure(watts, 'W')}{' each' * (spares > 1)} at most.",
+        f"{'is' if spares == 1 else 'are'} idle, counted at {figures.figure(watts, 'W')}{' each' * (spares > 1)}.",
     )
 
 

@@ -109,7 +109,7 @@ def _gpus(node: Node) -> Iterator[str]:
         yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.chassis_name} has 0."
     elif form and not takes_gpu(chassis_name := node.machine.chassis or DEFAULT_CHASSIS, node.machine.gpu):
         if form in (allowed_forms := gpu_forms(chassis_name)):
-            yield f"{name} is on no board of {node.chassis_name}; its boards have {' or '.join(gpu_boards(chassis_name))}."
+            yield f"{name} is on no board of {node.chassis_name}, which has boards of {' or '.join(gpu_boards(chassis_name))}."
         else:
             forms = " or ".join(allowed_forms)
             yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.chassis_name} has 0, and {room} for {forms}."

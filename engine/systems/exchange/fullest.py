@@ -8,6 +8,7 @@ from ...workload.accesses import sent_shares
 from ..system import System
 from ..table_placement import Balance, skew
 from .buffers import vector_buffers
+from .owners import has_owners, owner_bytes
 from .sent import sent_pieces
 
 ON_GPUS = ("gpus", "tiers", "kernels", "copied")  # kinds of parts of systems whose tables lie on GPUs
@@ -16,8 +17,11 @@ ON_GPUS = ("gpus", "tiers", "kernels", "copied")  # kinds of parts of systems wh
 def sender_bytes(s: Scenario, system: System, balance: Balance | None) -> Floats:
     """Return the bytes of histories' vectors that each GPU sends, and of their gradients.
 
-    The array has one number for each GPU, (P,), or one for all if they send alike. It is 0 where GPUs do not hold the tables.
+    Owners of rows send all vectors. The array has one number for each GPU, (P,), or one for all if they send alike. It is 0
+    where GPUs have no rows.
     """
+    if has_owners(s, system):
+        return np.array([owner_bytes(s)])
     mean_bytes = vector_buffers(s).sent_bytes if system.parts_kind in ON_GPUS else 0.0
     if not mean_bytes or balance is None:
         return np.array([mean_bytes])

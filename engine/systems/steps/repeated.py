@@ -2,8 +2,8 @@
 
 `policy.row_dedup` decides how often a repeated row is read, sent, accumulated and updated. With `memory`, near-data logic reads
 a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but a GPU sums
-the gradients of a row over its samples and sends one; near-data logic joins those of several GPUs. With `off`, everything is done
-for each lookup.
+the gradients of a row over its samples and sends one; near-data logic joins those of several GPUs in its scratchpad. With `off`,
+everything is done for each lookup.
 
 Without near-data logic the GPU accesses rows across a CXL link itself. Each is a random access, so it crosses in whole lines of
 64 B; a row's optimizer state is stored behind its values and crosses with them. Pooled vectors, indices and gradients lie in
@@ -29,10 +29,10 @@ def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
     """Return the rows that the scratchpads of near-data logic hold, over all expanders.
 
     Return None if near-data logic does not coalesce rows. The rows are held while they are pooled and while gradients are added
-    up.
+    up, those of several GPUs too.
     """
     machine = s.machine
-    if not near_data or not machine.near_data_compute or s.policy.row_dedup != "memory":
+    if not near_data or not machine.near_data_compute or (s.policy.row_dedup != "memory" and not gpus_join(s)):
         return None
     return machine.near_data_scratchpad_MB * MEGABYTE * expanders(machine) / vector_bytes(s)
 
@@ -141,11 +141,12 @@ def accumulated_bytes(s: Scenario, t: Traffic) -> Amount:
 def updated_rows(s: Scenario, t: Traffic) -> Amount:
     """Return the number of rows that memory reads, changes and writes.
 
-    A row without a place in the scratchpad while gradients are added up counts for each of its lookups.
+    A row without a place in the scratchpad while gradients are added up counts for each of its lookups, or for each GPU that
+    sends a gradient.
     """
     if s.policy.row_dedup == "off":
         return np.sign(t.rows) * t.lookups
-    return t.rows if spread_by_gpu(s) else t.rows + t.repeated_reads
+    return t.rows if spread_by_gpu(s) and not gpus_join(s) else t.rows + t.repeated_reads
 
 
 def gpus_join(s: Scenario) -> bool:

@@ -362,5 +362,6 @@ def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
         else ()
     )
     adds = Demand(device, Pool(corrected, "pmem", skew=early_traffic.lookup_skew) if device == "near-data" else Pool(corrected))
-    correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
+    _, arrived = vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
+    correct = Task("Correct pooled", "Embedding", (adds, *flow), (*arrived, "Early lookup"), background=True)
     return replace(t, rows=first_batch, raw_share=nothing), (lookup, correct)

@@ -16,6 +16,7 @@ from ...core.row_sizes import granule_bytes
 from ...core.work import AllGather, AllReduce, AllToAll, Amount, Copy, Direct, Fetch, Move, Stream
 from ...hardware.concurrency import LINE
 from ...hardware.copy_paths import host_memory_share
+from ...hardware.devices.card_link import has_card_link
 from ...hardware.devices.cxl import joint_rate
 from ...hardware.devices.gpu_port import port_rate
 from ...hardware.devices.network import fabric_through_port
@@ -37,7 +38,7 @@ class Wires(NamedTuple):
 
     filling: the links that are nearly as fast as a GPU's port.
     host_share: bytes of host DRAM that a copied byte reads or writes.
-    from_card: True if copies of several GPUs are from one memory card.
+    from_card: True if copies from one memory card also take its one link.
     """
 
     filling: frozenset[str] = frozenset()
@@ -56,7 +57,7 @@ def wires_of(machine: MachineKnobs, devices: Collection[str]) -> Wires:
         filling.add("network")
     if "cxl" in devices and joint_rate(machine) / GB >= room * machine.num_gpus:
         filling.add("cxl")
-    return Wires(frozenset(filling), host_memory_share(machine), CARD_LINK in devices and machine.num_gpus > 1)
+    return Wires(frozenset(filling), host_memory_share(machine), CARD_LINK in devices and has_card_link(machine))
 
 
 def with_wires(wires: Wires, plan: tuple[Task, ...]) -> tuple[Task, ...]:
@@ -82,7 +83,7 @@ def over_card_link(wires: Wires, tasks: Iterable[Task]) -> tuple[Task, ...]:
 
 def is_passed_again(demand: Demand) -> bool:
     """Return whether a demand's bytes also count at another link."""
-    return demand.device == PORT or demand.lane == HOST_ACCESS
+    return demand.device in (PORT, CARD_LINK) or demand.lane == HOST_ACCESS
 
 
 def _from_host_memory(task: Task, share: float) -> Task:

@@ -96,9 +96,9 @@ def test_a_candidate_with_a_part_of_a_board_is_refused() -> None:
         assert bool(estimated.problem) == (estimated.settled is None)
         return candidates.refusal(HBM_STACK, setting)
 
-    assert refusal("h200", 2) == "2 GPUs would train of 8: h200 is sold on whole boards."
-    assert refusal("b200", 4) == "4 GPUs would train of 8: b200 is sold on whole boards."
-    assert refusal("h200", 12) == "12 GPUs would train of 16: h200 is sold on whole boards."
+    assert refusal("h200", 2) == "Only 2 of 8 h200 would train; they are sold on whole boards."
+    assert refusal("b200", 4) == "Only 4 of 8 b200 would train; they are sold on whole boards."
+    assert refusal("h200", 12) == "Only 12 of 16 h200 would train; they are sold on whole boards."
     assert [refusal(*one) for one in (("h200", 4), ("h200", 8, 4), ("h200", 8), ("b200", 16), ("h100-pcie", 1))] == [""] * 5
     with pytest.raises(BadKnob, match="enough places"):
         candidates.scenario(HBM_STACK, ((GPU, "b200"), (GPUS, 1), (GPUS_PER_NODE, 8)))

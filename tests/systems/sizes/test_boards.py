@@ -97,8 +97,8 @@ def test_at_recorded_prices_nothing_is_whole(gpu):
 def test_a_run_says_once_what_is_idle():
     (note,) = estimate(machine(1)).warnings
     assert note.startswith("The machine has 4 × h100-sxm, since SXM boards are sold whole, here in gpu-4-sxm: ")
-    assert note.endswith("1 trains, and 3 draw 105 W each at most.")
-    assert estimate(machine(7, "mi350x")).warnings[0].endswith("in gpu-8-sxm: 7 train, and 1 draws 180 W at most.")
+    assert note.endswith("1 trains, and 3 are idle, counted at 105 W each.")
+    assert estimate(machine(7, "mi350x")).warnings[0].endswith("in gpu-8-sxm: 7 train, and 1 is idle, counted at 180 W.")
     for whole in (machine(8), machine(1, "h100-pcie"), machine(1, system="cpu-only")):
         built = ready_machine(whole)
         assert spare_gpus_note(built.scenario.machine, built.devices) == ()
@@ -121,7 +121,7 @@ def test_four_gpus_on_a_board_are_of_generations_that_have_one():
     for gpu in ACCELERATORS:
         assert board_sizes(gpu) == ((1,) if not sold_on_boards(gpu) else (4, 8) if gpu in named else (8,)), gpu
     (unfit,) = does_not_fit(settle(machine(4, "b200", **{CHASSIS_KNOB: "gpu-4-sxm"})))
-    assert unfit == "b200 is on no board of gpu-4-sxm; its boards have v100 or a100-40 or a100-80 or h100-sxm or h200."
+    assert unfit == "b200 is on no board of gpu-4-sxm, which has boards of v100 or a100-40 or a100-80 or h100-sxm or h200."
 
 
 @each(("chassis", "gpus"), [("two-socket", 2), ("gpu-4-pcie", 4)])
@@ -158,3 +158,13 @@ def test_supplies_feed_the_idle_gpus_too():
 def test_a_slice_of_a_gpu_is_bought_alone():
     slices = machine(1, "a100-80-mig-1g", **{CHASSIS_KNOB: "gpu-8-sxm"})
     assert item(slices, "gpu")[:2] == (1, 0)
+
+
+@each(("gpu", "chassis"), [("h100-sxm", "two-socket"), ("mi300x", "gpu-4-sxm"), ("b200", "gpu-4-sxm")])
+def test_a_chassis_without_the_board_of_its_gpus_is_told_beside_the_price(gpu, chassis):
+    warned = estimate(machine(2, gpu, **{"machine.chassis": chassis})).warnings
+    assert warned[0] == f"No board of {chassis} has {gpu}, so this machine cannot be bought; its price is of the GPUs that train."
+    assert not any(
+        "No board" in one
+        for one in estimate(machine(2, gpu, **{"machine.chassis": chassis, "machine.prices": "recorded"})).warnings
+    )
