@@ -77,7 +77,7 @@ def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_sui
     asked = with_values(
         asked, {"data.batch_size": min(asked.data.batch_size, 4096), "machine.num_gpus": max(16, asked.machine.num_gpus)}
     )
-    if not load_variant("systems", asked.system).can_use_many_gpus:
+    if load_variant("systems", asked.system).one_node:
         asked = with_values(asked, {"machine.num_gpus": 1})
     fits = (
         len(set(asked.model.pooling)) == 1
