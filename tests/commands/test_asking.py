@@ -94,7 +94,7 @@ def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protect
 
 def test_a_link_asks_the_same_as_the_words(store: Path) -> None:
     asked = LinkQuestions("grid:4", (f"{TIME}<=1e9",), f"{TIME},{COST}")
-    axes = ("system:pmem,cxl", "machine.gpu:v100,a100-80,h100-sxm", "machine.num_gpus:1,2")
+    axes = ("system:pmem,cxl", "machine.gpu:v100,a100-80,h100-sxm", "machine.num_gpus:1,16")
     shared = swept(store, "--link", link(preset("optane-rm1").scenario, "optane-rm1", "sweep", axes, questions=asked))
     words = ("--preset", "optane-rm1", *GRID, "--sample", "4", "--where", f"{TIME}<=1e9", "--pareto")
     assert shared == swept(store, *words) and 0 < len(shared) <= 4
