@@ -154,7 +154,8 @@ class Candidates:
 
         Its layers have the first precision of the stack that its GPU, or its host, has.
         """
-        s = with_checked_values(self.base, {**fixed_knobs(stack, self.base, self.software), **dict(setting)})
+        knobs = dict(self._limit_node_gpus(setting))
+        s = with_checked_values(self.base, {**fixed_knobs(stack, self.base, self.software), **knobs})
         no_unit = no_gpu_unit if "gpu" in load_variant("systems", s.system).devices else no_host_unit
         choices = layer_precisions(stack, self.base, self.software, self.layers)
         able = (layers for layers in choices if not no_unit(replace(s.machine, matrix_precision=layers)))
