@@ -6,6 +6,7 @@ faster, so that it needs no such device; that of a superchip is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ...core import catalog
 from ...core.constants import Constant
@@ -38,8 +39,12 @@ SECONDS: Mapping[type, Cost] = {Copy: lambda bytes_per_second, work: work.nbytes
 
 def has_card_link(machine: MachineKnobs) -> bool:
     """Return whether GPUs together may copy faster than a card's lanes."""
-    gpu = machine.gpu
-    return machine.num_gpus > 1 or (gpu in ACCELERATORS and catalog.form("gpu", gpu) == SUPERCHIP)
+    return machine.num_gpus > 1 or _is_superchip(machine.gpu)
+
+
+@lru_cache(maxsize=256)
+def _is_superchip(gpu: str) -> bool:
+    return gpu in ACCELERATORS and catalog.form("gpu", gpu) == SUPERCHIP
 
 
 def build(machine: MachineKnobs) -> Device:

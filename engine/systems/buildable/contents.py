@@ -82,11 +82,11 @@ def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tup
     if "gpu" not in devices:
         return ()
     gpu, chassis, watts = short(machine.gpu), short(machine.chassis or DEFAULT_CHASSIS), devices["gpu"].spare_watts
-    if machine.prices != RECORDED and sold_on_boards(machine.gpu) and not takes_gpu(machine.chassis or "", machine.gpu):
+    if not (spares := round(devices["gpu"].bill[0].spare)):
+        if machine.prices == RECORDED or not sold_on_boards(machine.gpu) or takes_gpu(machine.chassis or "", machine.gpu):
+            return ()
         return (f"No board of {chassis} has {gpu}, so this machine cannot be bought; its price is of the GPUs that train.",)
-    bought = bought_gpus(machine)
-    if (spares := bought - machine.num_gpus) <= 0:
-        return ()
+    bought = machine.num_gpus + spares
     return (
         f"The machine has {figures.count(bought)} × {gpu}, since {gpu_form(machine.gpu)} boards are sold whole, here in "
         f"{chassis}: {figures.count(machine.num_gpus)} train{'s' * (machine.num_gpus == 1)}, and {figures.count(spares)} "
