@@ -353,9 +353,9 @@ def test_the_command_says_it_all(capsys):
         r"Cheapest within 10 % of DRAM: 41 × 128 GB of PMEM \(5,248 GB; (\d+) to (\d+) modules in 9 of 10 draws\)", out
     )
     assert cheapest and 24 < int(cheapest[1]) < 41 < int(cheapest[2]) < 65  # draws change with each new constant
-    machine = r"and a CXL link of 26\.0 GB/s, with near-data compute on and relaxed lookup off: 6\d,\d00 USD \(2026\), 6\.69 ms"
+    machine = r"and a CXL link of 26\.0 GB/s, with near-data compute on and relaxed lookup off: 11\d,000 USD \(2026\), 6\.69 ms"
     assert re.search(machine, out)
-    assert "6.69 ms and 7.88 J a batch, of which 81.8 % is static power." in out
+    assert "6.69 ms and 10.3 J a batch, of which 86 % is static power." in out
     assert "a CXL link of 17.0 GB/s (×16 Gen4 has 25.8 GB/s) comes nearest with" in out and "Near-data compute is needed" in out
     assert "for a billion samples" in out and "PMEM capacity: Beyond" in out
     assert main(["enough", "--within", "-100"]) == 2

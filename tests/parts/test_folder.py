@@ -53,7 +53,7 @@ def test_every_knob_whose_choices_are_parts_takes_parts_of_ones_own():
 
 @pytest.mark.slow
 def test_a_part_of_a_folder_is_a_choice_of_each_command(folder, capsys):
-    words = ["run", "--estimate", "--set", "machine.gpu=mine", "--set", "system=all-hbm", "--set", "machine.num_gpus=4"]
+    words = ["run", "--estimate", "--set", "machine.gpu=mine", "--set", "system=all-hbm", "--set", "machine.num_gpus=8"]
     found = row(capsys, *words, "--parts-dir", str(folder.path))
     assumed = "machine.assume=gpu.memory-bandwidth=8000;network.fabric-bandwidth=900"
     asked = [word.replace("=mine", "=h100-sxm") for word in words]

@@ -303,3 +303,13 @@ def test_the_slowest_gpu_is_counted_once():
     work = plan("cxl", 8)[1]["Top MLP", "gpu"]
     assert float(seconds(uneven, work) / seconds(even, work)) == pytest.approx(1 + 0.05 * np.sqrt(2 * np.log(8)))
     assert replace(even, rates=()) == replace(uneven, rates=())
+
+
+@each(("pooling", "samples"), [(4, 512), (40, 2048)])
+def test_repeats_without_room_are_expected_as_counted_for_rows_of_few_and_of_many_uses(pooling, samples):
+    """The most popular rows of a large batch are used thousands of times, and have their places first."""
+    knobs = {"system": "cxl-d", "machine.near_data_compute": True, "machine.near_data_scratchpad_MB": 0.004}
+    knobs |= {"run.batches": 20, "model.pooling": pooling, "data.batch_size": samples}
+    settled = settle(with_values(TINY, knobs))
+    expected, counted = (float(np.mean(t.repeated_reads)) for t in (expected_traffic(settled, 20), counted_traffic(settled)))
+    assert expected == pytest.approx(counted, rel=0.03) and counted > 0

@@ -125,8 +125,11 @@ def _gap(row: SystemRow, best: Machine | None, nearest: float, objective: str) -
     """Return by which share a row is worse than the least, or than the nearest miss; infinity where they differ in kind."""
     if best is not None:
         gap = abs(row.objective_value / getattr(best, objective) - 1) if row.meets else inf
-        # A month may be a little dearer than the least: of the same parts the fastest setting is named.
-        return 0.0 if objective == "month" and gap <= TIE_FACTOR - 1 else gap
+        # A month may be a little dearer than the least: of the same parts the fastest setting is named. A row may be better than
+        # all stops: where a chassis has fewer places than a stop of a node, the node has as many GPUs as places.
+        is_limited = dict(row.setting).get(GPUS_PER_NODE, 0) > row.scenario.machine.gpus_per_node if row.meets else False
+        is_better = row.meets and is_limited and row.objective_value < getattr(best, objective)
+        return 0.0 if is_better or (objective == "month" and gap <= TIE_FACTOR - 1) else gap
     if row.meets or (row.result is None) != (nearest == inf):
         return inf
     return 0.0 if row.result is None else abs(row.rank[1] / nearest - 1)
