@@ -14,6 +14,7 @@ from ...core.part_files.supply import Delivery
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
+from ...hardware.devices.chassis import board_sizes
 from ...hardware.money.bill import BillItem
 from ...hardware.money.prices import unpriced_sentences
 from ...registry import load_variant
@@ -30,7 +31,7 @@ from .protected import PROTECTION, CandidateProtection, has_fault_rate, protecti
 from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protected
 from .question import VerdictQuestion
 from .search import NUM_STARTS, best_candidate, search
-from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, boards_in, on_whole_boards, quick_stops, space_of
+from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, on_whole_boards, quick_stops, space_of
 from .stacks import Stack, stacks
 
 OWN_MACHINE_KNOBS = (HOST, GPUS_PER_NODE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
@@ -297,7 +298,7 @@ class SystemSearch:
             names, example = " and ".join(self.unpriced), self.unpriced[0]
             return f"No price is published of {names}; a quote gives one: machine.quotes=gpu/{example}:USD."
         gpus, chassis = (self.question.allowed.parts_of_knob(kind) for kind in ("gpu", "chassis"))
-        if knob == GPU and gpus and not any(boards_in(gpu, chassis) for gpu in gpus):
+        if knob == GPU and gpus and not any(board_sizes(gpu, chassis) for gpu in gpus):
             return f"No allowed chassis has a board with {' or '.join(gpus)}, sold on whole boards; allow another chassis."
         return f"None of the allowed parts is a {KNOBS[knob].label} that this system can use; allow more parts."
 

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from ...core.memo import Reads, Recorder
 from ...errors import BadKnob
-from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
-from ...hardware.devices.chassis import MOST_PLACES, sold_on_boards, takes_gpu
+from ...hardware.devices.chassis import MOST_PLACES, board_sizes
 from ...hardware.devices.pmem import MEDIA
 from ...hardware.software import Software, gpu_platforms
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
@@ -120,7 +119,7 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
     if GPU not in stops:
         return stops
     counts, chassis = stops.get(GPUS, (1,)), allowed.parts_of_knob("chassis")
-    boards = {gpu: [size for size in boards_in(gpu, chassis) if any(n % size == 0 for n in counts)] for gpu in stops[GPU]}
+    boards = {gpu: [size for size in board_sizes(gpu, chassis) if any(n % size == 0 for n in counts)] for gpu in stops[GPU]}
     sizes = {size for board in boards.values() for size in board}
     whole: Mapping[str, Callable[[Any], bool]] = {
         GPU: lambda gpu: bool(boards[gpu]),
@@ -129,16 +128,6 @@ def on_whole_boards(stops: Stops, allowed: AllowedParts) -> Stops:
     }
     kept = {knob: tuple(stop for stop in values if knob not in whole or whole[knob](stop)) for knob, values in stops.items()}
     return {**stops, GPU: ()} if not kept[GPU] else kept
-
-
-def boards_in(gpu: str, chassis: Iterable[str]) -> tuple[int, ...]:
-    """Return the sizes of a GPU's boards in some chassis.
-
-    They are (1,) for a GPU that is sold singly.
-    """
-    if not sold_on_boards(gpu):
-        return (1,)
-    return tuple(round(EVERY_CHASSIS[name].gpus.value) for name in chassis if takes_gpu(name, gpu))
 
 
 def _restrict_stops(stops: Stops, software: Software | None) -> Stops:

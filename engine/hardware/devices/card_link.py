@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...core import catalog
 from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.part_files.tables import quantity
@@ -16,10 +15,8 @@ from ...core.work import Copy
 from ...scenario.machine import MachineKnobs
 from ...units import GB
 from ..device import Cost, Device, DeviceKind, assumed_part, fields_of
-from .gpu import ACCELERATORS
+from .chassis import SUPERCHIP, gpu_form
 from .gpu_port import host_port
-
-SUPERCHIP = "superchip"
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ def has_card_link(machine: MachineKnobs) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_superchip(gpu: str) -> bool:
-    return gpu in ACCELERATORS and catalog.form("gpu", gpu) == SUPERCHIP
+    return gpu_form(gpu) == SUPERCHIP
 
 
 def build(machine: MachineKnobs) -> Device:

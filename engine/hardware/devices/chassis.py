@@ -4,6 +4,7 @@ Board, switches between GPUs, network cards and boot drives draw the same power 
 boards alone: a chassis with places for such GPUs has a board that fills them all.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -67,7 +68,7 @@ class Chassis:
 
 
 GPU_FORMS = "GPU-forms"
-PLACE_FORMS = ("SXM", "PCIe", "OAM")  # forms that places take; a superchip brings its own board
+PLACE_FORMS, SUPERCHIP = ("SXM", "PCIe", "OAM"), "superchip"  # forms that places take; a superchip brings its own board
 WHOLE_BOARDS = ("SXM", "OAM")  # forms of GPUs that are sold on boards alone
 SLICE = "MIG"  # in the title of a slice of a GPU; others can use the rest of its board
 GPU_BOARDS = "GPU-boards"
@@ -180,14 +181,14 @@ def sold_on_boards(gpu: str) -> bool:
     return gpu_form(gpu) in WHOLE_BOARDS and SLICE not in str(catalog.part_content("gpu", gpu)["title"])
 
 
-def board_sizes(gpu: str) -> tuple[int, ...]:
-    """Return the numbers of GPUs of the boards on which a GPU is sold.
+def board_sizes(gpu: str, names: Iterable[str] = BOARD_CHASSIS) -> tuple[int, ...]:
+    """Return the numbers of GPUs of a GPU's boards in the chassis called `names`.
 
-    They rise. They are (1,) for a GPU that is sold singly.
+    They are (1,) for a GPU that is sold singly.
     """
     if not sold_on_boards(gpu):
         return (1,)
-    return tuple(round(CHASSIS[name].gpus.value) for name in BOARD_CHASSIS if takes_gpu(name, gpu))
+    return tuple(round(CHASSIS[name].gpus.value) for name in names if takes_gpu(name, gpu))
 
 
 def board_gpus(machine: MachineKnobs) -> int:

@@ -13,7 +13,15 @@ from ...core.part_files.known import DIGEST_SEPARATOR
 from ...core.part_files.lists import owns
 from ...hardware.device import Device, expanders, nodes
 from ...hardware.devices import gatherer, remote
-from ...hardware.devices.chassis import DEFAULT_CHASSIS, bought_gpus, chassis_in_node, gpu_form, sold_on_boards, takes_gpu
+from ...hardware.devices.chassis import (
+    DEFAULT_CHASSIS,
+    PLACE_FORMS,
+    bought_gpus,
+    chassis_in_node,
+    gpu_form,
+    sold_on_boards,
+    takes_gpu,
+)
 from ...hardware.devices.dram import grade_name, host_dimms
 from ...hardware.devices.expander_dram import expander_dimms
 from ...hardware.devices.gpu import REPLAYS
@@ -83,9 +91,11 @@ def spare_gpus_note(machine: MachineKnobs, devices: Mapping[str, Device]) -> tup
         return ()
     gpu, chassis, watts = short(machine.gpu), short(machine.chassis or DEFAULT_CHASSIS), devices["gpu"].spare_watts
     if not (spares := round(devices["gpu"].bill[0].spare)):
-        if machine.prices == RECORDED or not sold_on_boards(machine.gpu) or takes_gpu(machine.chassis or "", machine.gpu):
+        has_place = gpu_form(machine.gpu) not in PLACE_FORMS or takes_gpu(machine.chassis or "", machine.gpu)
+        if machine.prices == RECORDED or has_place:
             return ()
-        return (f"No board of {chassis} has {gpu}, so this machine cannot be bought; its price is of the GPUs that train.",)
+        lacking = f"No board of {chassis} has {gpu}" if sold_on_boards(machine.gpu) else f"No place of {chassis} takes {gpu}"
+        return (f"{lacking}, so this machine cannot be bought; its price is of the GPUs that train.",)
     bought = machine.num_gpus + spares
     return (
         f"The machine has {figures.count(bought)} × {gpu}, since {gpu_form(machine.gpu)} boards are sold whole, here in "

@@ -10,7 +10,16 @@ from typing import NamedTuple
 from ...core import catalog, figures
 from ...core.arithmetic import total
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
-from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_boards, gpu_forms, takes_gpu
+from ...hardware.devices.chassis import (
+    DEFAULT_CHASSIS,
+    MOST_PLACES,
+    SUPERCHIP,
+    Chassis,
+    chassis,
+    gpu_boards,
+    gpu_forms,
+    takes_gpu,
+)
 from ...hardware.devices.dram import PER_CHANNEL, DIMMS_GiB, host_dimms
 from ...hardware.devices.expander_dram import card_lanes
 from ...hardware.devices.gpu import ACCELERATORS, node_watts
@@ -24,7 +33,6 @@ from .contents import has_generic_expanders, short
 MODULES_A_SOCKET = 8  # DIMMs of persistent memory of one socket
 CXL_GENERATION = 5  # of PCIe, on which the first CXL runs
 DRIVE_LANES, CARD_LANES = 4, 16
-SUPERCHIP = "superchip"
 WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 

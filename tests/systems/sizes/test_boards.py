@@ -168,3 +168,10 @@ def test_a_chassis_without_the_board_of_its_gpus_is_told_beside_the_price(gpu, c
         "No board" in one
         for one in estimate(machine(2, gpu, **{"machine.chassis": chassis, "machine.prices": "recorded"})).warnings
     )
+
+
+def test_cards_without_places_are_told_beside_the_price():
+    """The largest chassis with places for cards has four: eight cards of a node get the places of a board."""
+    eight = estimate(machine(8, "h100-pcie")).warnings
+    told = "No place of gpu-8-sxm takes h100-pcie, so this machine cannot be bought; its price is of the GPUs that train."
+    assert eight[0] == told and not any("No place" in one for one in estimate(machine(4, "h100-pcie")).warnings)

@@ -13,8 +13,8 @@ from math import inf
 from ....core.arithmetic import total
 from ....core.catalog import form
 from ....core.constants import Constant
+from ....hardware.devices.chassis import SUPERCHIP
 from ....scenario.scenario import Scenario, with_values
-from ....systems.buildable.places import SUPERCHIP
 from ....systems.sizing import CHASSIS
 from ....systems.system import powered_devices
 from ..aim import MEETS, Aim, plain_aim
